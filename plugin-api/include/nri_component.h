@@ -1,0 +1,360 @@
+/*
+ * nri_component.h - the border between nri-host and a component, ABI version 1
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * This file is the normative text. A component is a shared object (ELF, x86-64
+ * or aarch64, Linux, glibc) that
+ *
+ *   1. carries one ELF note (struct nrih_note, section ".note.nrih"), which the
+ *      host reads from the file before any code of it runs;
+ *   2. exports one constant, nrih_component_v1 (struct nrih_component), and
+ *      should export nothing else.
+ *
+ * The host loads the file with RTLD_NOW | RTLD_LOCAL from a private copy and
+ * never unloads it. One loaded file may serve several instances: each has its
+ * own configuration, its own name towards the container runtime, its own
+ * thread; static variables of the library are shared by all of them.
+ *
+ * READING THE COMMENTS. Each function states
+ *   thread:    which thread calls it
+ *   state:     when it may be called
+ *   ownership: who owns what the pointers point to, and for how long
+ *   failure:   what is returned when it does not work, and what that means
+ *
+ * GROWTH. Structs grow only at their end. A field exists if and only if it ends
+ * within the struct_size that its maker wrote; nobody allocates or copies the
+ * other side's structs by an own sizeof. Everything optional is an interface
+ * found by a string id ("nrih.NAME/REV" for ours, "com.vendor.NAME/REV" for
+ * yours); an unknown id is answered with NULL, always. Unknown status, level or
+ * method values are treated as the generic one. Method numbers are never
+ * reused. A change that this does not allow gets a new major version: another
+ * symbol name, beside this one.
+ *
+ * WHAT MAY CROSS. Fixed-width integers, size_t, pointers, function pointers,
+ * and pointers to the structs below. Payloads are encoded NRI protobuf
+ * messages (package nri.pkg.api.v1alpha1), as the runtime sent them. No
+ * exception, panic or longjmp may leave a function of the component: the
+ * process would end. A component must not call exit(), setenv(), chdir(),
+ * umask(), fork() without exec, or install signal handlers.
+ *
+ * Strings are UTF-8 with an explicit length and need no terminating NUL, save
+ * for the two in struct nrih_component.
+ */
+#ifndef NRI_COMPONENT_H
+#define NRI_COMPONENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NRIH_ABI_MAJOR 1u
+#define NRIH_ABI_MINOR 0u
+
+/* "NRIHCOMP" read as a little-endian integer. */
+#define NRIH_MAGIC UINT64_C(0x504d4f434849524e)
+
+/* ---- status -------------------------------------------------------------- */
+
+/* Done. */
+#define NRIH_OK 0
+/*
+ * A decision of the component about this pod or container: it must not go on.
+ * From handle for CreateContainer, UpdateContainer, RunPodSandbox,
+ * StartContainer and ValidateContainerAdjustment: the runtime gets an error
+ * with the reason (at most 1 KiB of it). For any other method it is logged.
+ */
+#define NRIH_REJECTED (-1)
+/* Something went wrong inside. The component's on_failure setting decides. */
+#define NRIH_FAILED (-2)
+/* This method, interface or value is not known here. */
+#define NRIH_UNSUPPORTED (-3)
+/* From create only: not now (a device or a daemon is not there yet). */
+#define NRIH_TRY_LATER (-4)
+/* To a component: this token is not, or no longer, waiting for a reply. */
+#define NRIH_STALE (-5)
+/*
+ * To a component: this instance was destroyed. From handle: the instance can
+ * no longer be used (the Rust SDK says so after a panic); the host destroys it
+ * and creates it again.
+ */
+#define NRIH_DEAD (-6)
+
+/* ---- methods ------------------------------------------------------------- */
+
+/* 1 to 14 are the numbers of the NRI events. */
+#define NRIH_METHOD_UNKNOWN 0u /* new to this host: look at method_name */
+#define NRIH_METHOD_RUN_POD_SANDBOX 1u
+#define NRIH_METHOD_STOP_POD_SANDBOX 2u
+#define NRIH_METHOD_REMOVE_POD_SANDBOX 3u
+#define NRIH_METHOD_CREATE_CONTAINER 4u
+#define NRIH_METHOD_POST_CREATE_CONTAINER 5u
+#define NRIH_METHOD_START_CONTAINER 6u
+#define NRIH_METHOD_POST_START_CONTAINER 7u
+#define NRIH_METHOD_UPDATE_CONTAINER 8u
+#define NRIH_METHOD_POST_UPDATE_CONTAINER 9u
+#define NRIH_METHOD_STOP_CONTAINER 10u
+#define NRIH_METHOD_REMOVE_CONTAINER 11u
+#define NRIH_METHOD_UPDATE_POD_SANDBOX 12u
+#define NRIH_METHOD_POST_UPDATE_POD_SANDBOX 13u
+#define NRIH_METHOD_VALIDATE_CONTAINER_ADJUSTMENT 14u
+/* All pods and containers at once: the new truth, also after each reconnect. */
+#define NRIH_METHOD_SYNCHRONIZE 32u
+
+#define NRIH_METHOD_BIT(method) (UINT64_C(1) << (method))
+
+/* ---- log levels ---------------------------------------------------------- */
+
+#define NRIH_LOG_ERROR 1u
+#define NRIH_LOG_WARN 2u
+#define NRIH_LOG_INFO 3u
+#define NRIH_LOG_DEBUG 4u
+#define NRIH_LOG_TRACE 5u
+
+/* ---- the note ------------------------------------------------------------ */
+
+#define NRIH_NOTE_SECTION ".note.nrih"
+#define NRIH_NOTE_NAME "NRIHOST"
+#define NRIH_NOTE_TYPE 0x4e520001u
+
+/* Bits 0 to 15 may be ignored by a host that does not know them; a file with an
+ * unknown bit among 16 to 31 is refused. */
+#define NRIH_FLAG_GO_RUNTIME 0x00000001u   /* carries a Go runtime */
+#define NRIH_FLAG_ONE_INSTANCE 0x00000002u /* cannot serve two instances */
+#define NRIH_FLAG_PANIC_ABORT 0x00010000u  /* a panic in it ends the process */
+#define NRIH_FLAG_OWN_PROCESS 0x00020000u  /* asks to run in a process of its own */
+
+/*
+ * The ELF note. Little-endian, 4-byte aligned, in a PT_NOTE segment, exactly
+ * one in a file. It may grow at its end: descsz tells.
+ */
+typedef struct nrih_note {
+  uint32_t namesz;         /* 8 */
+  uint32_t descsz;         /* size of what follows name */
+  uint32_t type;           /* NRIH_NOTE_TYPE */
+  char name[8];            /* NRIH_NOTE_NAME with its NUL */
+  uint16_t abi_major;      /* what the component was built against */
+  uint16_t abi_minor;
+  uint16_t min_host_minor; /* an older host refuses the file */
+  uint16_t reserved;       /* 0 */
+  uint32_t flags;          /* NRIH_FLAG_... */
+  char id[64];             /* reverse DNS, "com.acme.gpu", NUL-padded */
+  char version[32];        /* free text, NUL-padded */
+} nrih_note;
+
+/* ---- what the host gives ------------------------------------------------- */
+
+/*
+ * The host's functions for one instance.
+ *
+ * ownership: valid from the start of create until destroy has returned. ctx is
+ * never freed: a call that comes later is answered with NRIH_DEAD.
+ * thread: every function may be called from any thread, blocks for no peer,
+ * never calls back into the component.
+ */
+typedef struct nrih_host {
+  uint32_t struct_size;
+  uint16_t abi_major;
+  uint16_t abi_minor;
+  void *ctx; /* handed to each function below */
+
+  /*
+   * Writes one line to the host's log, under the component's name.
+   * state:     any time from the start of create
+   * ownership: message is read before the call returns
+   * failure:   none; lines past a rate limit are counted and left out
+   */
+  void (*log)(void *ctx, uint32_t level, const char *message, size_t len);
+
+  /*
+   * The answer to the request with this token; for token 0, inside create, the
+   * text of an error.
+   * state:     once for each request, before handle returns
+   * ownership: data is copied before the call returns
+   * status:    NRIH_OK: data is the encoded response message of the method
+   *            (len 0: the empty message). Else data is UTF-8 text for a person.
+   * failure:   NRIH_STALE: no request with this token is waiting (a second
+   *            reply, or one after handle returned); NRIH_DEAD: the instance
+   *            was destroyed; NRIH_FAILED: data is NULL with len > 0, or too
+   *            large (more than 4 MiB less 1 KiB): the request has failed.
+   */
+  int32_t (*reply)(void *ctx, uint64_t token, int32_t status,
+                   const uint8_t *data, size_t len);
+
+  /*
+   * Asks the runtime for changes of running containers, outside a request: data
+   * is an encoded UpdateContainersRequest.
+   * state:     any time from the end of create; only queued by this call, sent
+   *            when no request is under way
+   * ownership: data is copied before the call returns
+   * failure:   NRIH_UNSUPPORTED: this host does not offer it; NRIH_TRY_LATER:
+   *            the queue is full; NRIH_FAILED: bad arguments; NRIH_DEAD
+   */
+  int32_t (*update_containers)(void *ctx, uint64_t cookie, const uint8_t *data,
+                               size_t len);
+
+  /*
+   * An optional interface of the host, see below.
+   * ownership: the returned struct starts with uint32_t struct_size and lives
+   *            as long as the process
+   * failure:   NULL: this host does not have it
+   */
+  const void *(*get_interface)(void *ctx, const char *id, size_t len);
+} nrih_host;
+
+typedef struct nrih_create_args {
+  uint32_t struct_size;
+  uint32_t index;     /* 0 to 99, as the runtime sees it */
+  const char *name;   /* the instance's name in the host's configuration */
+  size_t name_len;
+  const char *config; /* [component.config] as one JSON object ("{}" if there is
+                         none); TOML dates and times are strings in it */
+  size_t config_len;
+  uint32_t log_level; /* the most talkative NRIH_LOG_... that is kept */
+  uint32_t reserved;  /* 0 */
+} nrih_create_args;
+
+typedef struct nrih_request {
+  uint32_t struct_size;
+  uint32_t method;      /* NRIH_METHOD_... */
+  uint64_t token;       /* to be handed to reply; never 0 */
+  uint64_t deadline_ns; /* CLOCK_MONOTONIC; a later reply is thrown away */
+  const char *method_name; /* "CreateContainer" */
+  size_t method_name_len;
+  const uint8_t *payload;  /* the encoded request message */
+  size_t payload_len;
+} nrih_request;
+
+/* ---- what the component gives -------------------------------------------- */
+
+typedef struct nrih_component {
+  uint64_t magic; /* NRIH_MAGIC */
+  uint32_t struct_size;
+  uint16_t abi_major;
+  uint16_t abi_minor;
+  uint32_t flags; /* as in the note */
+  uint32_t reserved;
+  const char *id;      /* NUL-terminated; equal to the note's */
+  const char *version; /* NUL-terminated; equal to the note's */
+  /*
+   * NRIH_METHOD_BIT of each method that handle wants. The host calls no other
+   * and answers the rest itself. "nrih.methods/1" can narrow it for an instance.
+   */
+  uint64_t methods;
+
+  /*
+   * Makes an instance.
+   * thread:    the instance's own thread; the host waits 5 s for it
+   * state:     once, before anything else; again after destroy
+   * ownership: host is valid until destroy returned; args and what it points to
+   *            until create returned. *instance belongs to the component.
+   * failure:   NRIH_FAILED or NRIH_TRY_LATER, with the reason given by
+   *            host->reply for token 0; destroy is not called then.
+   */
+  int32_t (*create)(const nrih_host *host, const nrih_create_args *args,
+                    void **instance);
+
+  /*
+   * Serves one request: calls host->reply exactly once, then returns NRIH_OK.
+   * thread:    the instance's own thread, one request at a time
+   * state:     between create and destroy
+   * ownership: request and all that it points to are valid until handle returns
+   * failure:   a negative status says that there was no reply and there will be
+   *            none. NRIH_DEAD: see there. NRIH_OK without a reply counts as
+   *            NRIH_FAILED.
+   */
+  int32_t (*handle)(void *instance, const nrih_request *request);
+
+  /*
+   * Ends an instance. Threads of its own are joined before it returns.
+   * thread:    the instance's own thread
+   * state:     once for each successful create; no function of host may be
+   *            called after it returned
+   * failure:   none; an instance whose destroy does not return is left behind
+   */
+  void (*destroy)(void *instance);
+
+  /*
+   * An optional interface of the component, see below. May be NULL.
+   * thread:    any; before, after or during the life of instances
+   * ownership: the returned struct starts with uint32_t struct_size and lives
+   *            as long as the library is loaded
+   * failure:   NULL: the component does not have it
+   */
+  const void *(*get_interface)(const char *id, size_t len);
+} nrih_component;
+
+/* The one exported symbol. The major version is in its name. */
+#define NRIH_COMPONENT_SYMBOL "nrih_component_v1"
+#if defined(__GNUC__)
+#define NRIH_EXPORT __attribute__((visibility("default")))
+#else
+#define NRIH_EXPORT
+#endif
+extern NRIH_EXPORT const nrih_component nrih_component_v1;
+
+/* ---- interfaces of the component ----------------------------------------- */
+
+/* "nrih.methods/1": the methods that one instance wants. */
+#define NRIH_METHODS_ID "nrih.methods/1"
+typedef struct nrih_methods {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /*
+   * A subset of nrih_component.methods, as its configuration asks.
+   * thread:    the instance's own thread
+   * state:     once, straight after create
+   * failure:   none; bits outside nrih_component.methods are ignored
+   */
+  uint64_t (*methods)(void *instance);
+} nrih_methods;
+
+/* ---- interfaces of the host ---------------------------------------------- */
+
+/* "nrih.config-error/1": says which key of the configuration is wrong, so that
+ * the host can name the file and the line. */
+#define NRIH_CONFIG_ERROR_ID "nrih.config-error/1"
+typedef struct nrih_config_error {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /*
+   * Reports one mistake. May be called several times; create then fails.
+   * thread:    the instance's own thread
+   * state:     inside create
+   * ownership: both strings are copied before the call returns
+   * key:       as in "allow_devices[0].path"; empty for the whole table
+   * failure:   none
+   */
+  void (*report)(void *ctx, const char *key, size_t key_len,
+                 const char *message, size_t message_len);
+} nrih_config_error;
+
+/* ---- a note in C --------------------------------------------------------- */
+
+/*
+ * Defines the note of a component written in C or C++ with GCC or Clang. The
+ * two texts are string literals of at most 63 and 31 bytes.
+ */
+#define NRIH_DEFINE_NOTE(note_id, note_version, note_flags)                    \
+  __attribute__((used, section(NRIH_NOTE_SECTION), aligned(4)))                \
+  static const nrih_note nrih_this_note = {                                    \
+      8u,                                                                      \
+      (uint32_t)(sizeof(nrih_note) - offsetof(nrih_note, abi_major)),          \
+      NRIH_NOTE_TYPE,                                                          \
+      NRIH_NOTE_NAME,                                                          \
+      (uint16_t)NRIH_ABI_MAJOR,                                                \
+      (uint16_t)NRIH_ABI_MINOR,                                                \
+      0u,                                                                      \
+      0u,                                                                      \
+      (note_flags),                                                            \
+      note_id,                                                                 \
+      note_version}
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* NRI_COMPONENT_H */
