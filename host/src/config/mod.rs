@@ -1,0 +1,56 @@
+//! The configuration: `nri-host.toml` and the drop-ins in `conf.d` beside it.
+//!
+//! [`load`] reads all files, merges them and validates the result. It never stops at the first
+//! mistake: an admin sees all of them in one run, each with file, line and key.
+//!
+//! * [`Config`] is what the rest of the host works with.
+//! * A [`Mistake`] knows its [`Scope`]: what is wrong in one component costs that component alone.
+//! * A drop-in holds `[[component]]` tables. One with a new name adds a component; one with the
+//!   name of a component from an earlier file changes the keys that it gives. Tables below
+//!   `config` are merged key by key, everything else is replaced.
+
+mod mistake;
+mod origin;
+mod settings;
+
+use std::path::{Path, PathBuf};
+
+use tracing::level_filters::LevelFilter;
+
+pub use mistake::{BrokenComponent, Mistake, Oddity, Problem, Scope, Warning};
+pub use origin::{Location, Origin};
+pub(crate) use settings::plugin_name;
+pub use settings::{
+    ComponentConfig, Config, DEFAULT_COMPONENT_DIR, DEFAULT_CONFIG_FILE,
+    DEFAULT_FAIL_EXEMPT_NAMESPACE, DEFAULT_LOG, DEFAULT_RUNTIME_DIR, DEFAULT_SOCKET,
+    DEFAULT_STATE_DIR, HostConfig, Isolation, OnFailure, RuntimeConfig,
+};
+
+/// What flags and the environment say; it wins over the files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Instead of `socket` in `[runtime]`. A relative path is taken from the current folder.
+    pub socket: Option<PathBuf>,
+    /// Instead of `log` in `[host]`.
+    pub log: Option<LevelFilter>,
+}
+
+/// The outcome of [`load`].
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The configuration, with the components that are sound; `None` if there is a mistake of
+    /// scope [`Scope::Host`].
+    pub config: Option<Config>,
+    /// Every mistake, by file and line.
+    pub mistakes: Vec<Mistake>,
+    /// Every warning, by file and line.
+    pub warnings: Vec<Warning>,
+    /// The components that cannot be run. Their mistakes are among `mistakes`, too.
+    pub broken: Vec<BrokenComponent>,
+}
+
+/// Reads the main file at `path` and `conf.d/*.toml` beside it, in name order.
+pub fn load(path: &Path, overrides: &Overrides) -> Loaded {
+    let _ = (path, overrides);
+    todo!()
+}

@@ -1,0 +1,182 @@
+//! The configuration after validation: what the rest of the host works with.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tracing::level_filters::LevelFilter;
+
+use super::origin::{Location, Origin};
+
+/// Where the main file is looked for when neither a flag nor the environment names one.
+pub const DEFAULT_CONFIG_FILE: &str = "/etc/nri-host/nri-host.toml";
+/// Where containerd and CRI-O listen for plugins unless they are told otherwise.
+pub const DEFAULT_SOCKET: &str = "/var/run/nri/nri.sock";
+/// Where packages put components.
+pub const DEFAULT_COMPONENT_DIR: &str = "/usr/lib/nri-host/components";
+/// Holds the admin socket; systemd creates it for the service.
+pub const DEFAULT_RUNTIME_DIR: &str = "/run/nri-host";
+/// Holds what survives a restart.
+pub const DEFAULT_STATE_DIR: &str = "/var/lib/nri-host";
+/// The pods without which a node cannot heal live here.
+pub const DEFAULT_FAIL_EXEMPT_NAMESPACE: &str = "kube-system";
+/// State changes and everything worse.
+pub const DEFAULT_LOG: LevelFilter = LevelFilter::INFO;
+
+/// The whole configuration of the daemon.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// `[runtime]`
+    pub runtime: RuntimeConfig,
+    /// `[host]`
+    pub host: HostConfig,
+    /// Each sound `[[component]]`, also those with `enabled = false`, in the order in which the
+    /// files name them.
+    pub components: Vec<ComponentConfig>,
+}
+
+/// `[runtime]`: the container runtime to connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuntimeConfig {
+    /// Absolute path of the runtime's NRI socket.
+    pub socket: PathBuf,
+    /// The name that the runtime must give itself ("containerd", "cri-o"), if it matters.
+    pub expect_runtime: Option<String>,
+}
+
+impl Default for RuntimeConfig {
+    fn default() -> Self {
+        Self {
+            socket: DEFAULT_SOCKET.into(),
+            expect_runtime: None,
+        }
+    }
+}
+
+/// `[host]`: the daemon itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostConfig {
+    /// Absolute paths of the folders in which a bare library name is looked for, in this order.
+    pub component_dirs: Vec<PathBuf>,
+    /// Absolute path of the folder with the admin socket.
+    pub runtime_dir: PathBuf,
+    /// Absolute path of the folder for what survives a restart.
+    pub state_dir: PathBuf,
+    /// Kubernetes namespaces whose pods `on_failure = "fail"` never touches.
+    pub fail_exempt_namespaces: Vec<String>,
+    /// The most talkative level that is logged.
+    pub log: LevelFilter,
+}
+
+impl Default for HostConfig {
+    fn default() -> Self {
+        Self {
+            component_dirs: vec![DEFAULT_COMPONENT_DIR.into()],
+            runtime_dir: DEFAULT_RUNTIME_DIR.into(),
+            state_dir: DEFAULT_STATE_DIR.into(),
+            fail_exempt_namespaces: vec![DEFAULT_FAIL_EXEMPT_NAMESPACE.to_owned()],
+            log: DEFAULT_LOG,
+        }
+    }
+}
+
+/// One `[[component]]`, as the main file and the drop-ins together describe it.
+#[derive(Clone, PartialEq)]
+pub struct ComponentConfig {
+    /// Its name: `[A-Za-z0-9_.+-]+`.
+    pub name: String,
+    /// Its place among the runtime's plugins, 0 to 99; lower ones are asked first.
+    pub index: u8,
+    /// Absolute path of the library. It exists unless the component is disabled.
+    pub library: PathBuf,
+    /// Whether the component is to be run at all.
+    pub enabled: bool,
+    /// Shortens the time that the component has for one call.
+    pub timeout: Option<Duration>,
+    /// Shortens the time that the component has for Synchronize.
+    pub sync_timeout: Option<Duration>,
+    /// What the runtime is told when the component fails.
+    pub on_failure: OnFailure,
+    /// Whether the host is ready only when this component is active.
+    pub required: bool,
+    /// Where the component's code runs.
+    pub isolation: Isolation,
+    /// `[component.config]`, handed to the component as it stands. TOML dates and times are
+    /// strings in it.
+    pub config: Map<String, Value>,
+    /// Where each key was written.
+    pub origin: Origin,
+}
+
+impl ComponentConfig {
+    /// The name under which the runtime knows the component: `10-device-injector`.
+    pub fn plugin_name(&self) -> String {
+        plugin_name(self.index, &self.name)
+    }
+
+    /// Where a key of `[component.config]` was written.
+    ///
+    /// `key` is a path such as `allow_devices[0].path`; the empty one is the table itself. When no
+    /// file has that key, this is the place of the nearest enclosing one that was written, at
+    /// worst that of the `[[component]]`.
+    pub fn locate(&self, key: &str) -> Location {
+        let path = if key.is_empty() {
+            "config".to_owned()
+        } else {
+            format!("config.{key}")
+        };
+        self.origin.find(&path).clone()
+    }
+}
+
+/// `config` may hold passwords, so only its keys are shown.
+impl fmt::Debug for ComponentConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ComponentConfig")
+            .field("name", &self.name)
+            .field("index", &self.index)
+            .field("library", &self.library)
+            .field("enabled", &self.enabled)
+            .field("timeout", &self.timeout)
+            .field("sync_timeout", &self.sync_timeout)
+            .field("on_failure", &self.on_failure)
+            .field("required", &self.required)
+            .field("isolation", &self.isolation)
+            .field("config_keys", &self.config.keys().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the runtime is told when a component fails, panics or is late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Nothing: the pod goes on as if the component were not there.
+    #[default]
+    Ignore,
+    /// An error: the pod must not go on without the component.
+    Fail,
+}
+
+impl OnFailure {
+    /// As in the configuration file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ignore => "ignore",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// Where a component's code runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// On a thread of the daemon.
+    #[default]
+    InProcess,
+}
+
+/// The name under which the runtime knows a component: its index in two digits, a dash, its name.
+pub(crate) fn plugin_name(index: u8, name: &str) -> String {
+    format!("{index:02}-{name}")
+}
