@@ -1,5 +1,6 @@
 //! What can be wrong in the configuration, and how an admin is told.
 
+use std::error::Error as _;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use super::origin::Location;
 ///
 /// It is shown as `FILE:LINE: KEY: what is wrong`. Values below `[component.config]` never appear
 /// in it: they may be secrets.
-#[derive(Clone, Debug, Error)]
+#[derive(Clone, Debug)]
 pub struct Mistake {
     /// What cannot be used because of it.
     pub scope: Scope,
@@ -23,14 +24,20 @@ pub struct Mistake {
     /// meant.
     pub key: String,
     /// What is wrong.
-    #[source]
     pub problem: Problem,
 }
 
+/// The whole line, with the causes that the operating system gave.
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_place(f, &self.location, &self.scope, &self.key)?;
-        write!(f, "{}", self.problem)
+        write!(f, "{}", self.problem)?;
+        let mut cause = self.problem.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
     }
 }
 
@@ -65,7 +72,7 @@ fn write_place(
         write!(f, "component {name:?}: ")?;
     }
     if !key.is_empty() {
-        write!(f, "{key}: ")?;
+        write!(f, "{}: ", key.escape_debug())?;
     }
     Ok(())
 }
@@ -99,8 +106,8 @@ pub struct BrokenComponent {
 #[non_exhaustive]
 pub enum Problem {
     /// The file, or the folder of drop-ins, could not be read.
-    #[error("cannot be read: {}", .0)]
-    Unreadable(Arc<io::Error>),
+    #[error("cannot be read")]
+    Unreadable(#[source] Arc<io::Error>),
     /// The file is larger than any sensible configuration.
     #[error("is larger than {limit} bytes")]
     TooLarge {
@@ -169,7 +176,7 @@ pub enum Problem {
     #[error("{found} is out of range (expected an integer from 0 to 99)")]
     BadIndex {
         /// What was found.
-        found: String,
+        found: i64,
     },
     /// The text is not a duration.
     #[error(
@@ -226,7 +233,7 @@ pub enum Problem {
         looked_for: Vec<PathBuf>,
     },
     /// The library is not where its path says, or cannot be reached.
-    #[error("{}: {source}", .library.display())]
+    #[error("{} cannot be reached", .library.display())]
     LibraryUnreachable {
         /// The path.
         library: PathBuf,

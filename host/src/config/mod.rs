@@ -9,9 +9,19 @@
 //!   name of a component from an earlier file changes the keys that it gives. Tables below
 //!   `config` are merged key by key, everything else is replaced.
 
+mod component;
+mod duration;
+mod files;
+mod json;
+mod library;
 mod mistake;
+mod node;
 mod origin;
+mod raw;
+mod reader;
 mod settings;
+mod similar;
+mod validate;
 
 use std::path::{Path, PathBuf};
 
@@ -51,6 +61,5 @@ pub struct Loaded {
 
 /// Reads the main file at `path` and `conf.d/*.toml` beside it, in name order.
 pub fn load(path: &Path, overrides: &Overrides) -> Loaded {
-    let _ = (path, overrides);
-    todo!()
+    validate::validate(raw::RawConfig::read(path), overrides)
 }

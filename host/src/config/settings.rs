@@ -17,6 +17,8 @@ pub const DEFAULT_SOCKET: &str = "/var/run/nri/nri.sock";
 pub const DEFAULT_COMPONENT_DIR: &str = "/usr/lib/nri-host/components";
 /// Holds the admin socket; systemd creates it for the service.
 pub const DEFAULT_RUNTIME_DIR: &str = "/run/nri-host";
+/// The admin socket, in the `runtime_dir`.
+pub(super) const ADMIN_SOCKET_NAME: &str = "nri-host.sock";
 /// Holds what survives a restart.
 pub const DEFAULT_STATE_DIR: &str = "/var/lib/nri-host";
 /// The pods without which a node cannot heal live here.
@@ -67,6 +69,13 @@ pub struct HostConfig {
     pub fail_exempt_namespaces: Vec<String>,
     /// The most talkative level that is logged.
     pub log: LevelFilter,
+}
+
+impl HostConfig {
+    /// Where the daemon listens for its admins.
+    pub fn admin_socket(&self) -> PathBuf {
+        self.runtime_dir.join(ADMIN_SOCKET_NAME)
+    }
 }
 
 impl Default for HostConfig {
