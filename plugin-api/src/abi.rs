@@ -3,6 +3,10 @@
 //! The header is the normative text: what each function promises is written there. This module
 //! mirrors its types; `tests/layout.rs` compares every size and offset with what a C compiler sees.
 //! Component authors use [`crate::Component`] and never need this module.
+#![expect(
+    unsafe_code,
+    reason = "a descriptor holds raw pointers and must be shared all the same"
+)]
 
 use std::ffi::{c_char, c_void};
 
@@ -101,7 +105,8 @@ pub struct HostTable {
     /// Handed to each function.
     pub ctx: *mut c_void,
     /// Writes a line to the host's log.
-    pub log: Option<unsafe extern "C" fn(ctx: *mut c_void, level: u32, text: *const u8, len: usize)>,
+    pub log:
+        Option<unsafe extern "C" fn(ctx: *mut c_void, level: u32, text: *const u8, len: usize)>,
     /// Answers a request.
     pub reply: Option<
         unsafe extern "C" fn(
@@ -114,17 +119,11 @@ pub struct HostTable {
     >,
     /// Queues an `UpdateContainersRequest`.
     pub update_containers: Option<
-        unsafe extern "C" fn(
-            ctx: *mut c_void,
-            cookie: u64,
-            data: *const u8,
-            len: usize,
-        ) -> Status,
+        unsafe extern "C" fn(ctx: *mut c_void, cookie: u64, data: *const u8, len: usize) -> Status,
     >,
     /// Looks up an interface of the host.
-    pub get_interface: Option<
-        unsafe extern "C" fn(ctx: *mut c_void, id: *const u8, len: usize) -> *const c_void,
-    >,
+    pub get_interface:
+        Option<unsafe extern "C" fn(ctx: *mut c_void, id: *const u8, len: usize) -> *const c_void>,
 }
 
 /// `nrih_create_args`: what an instance is made of.
@@ -212,7 +211,6 @@ pub struct Descriptor {
 
 // SAFETY: a descriptor is a constant of the library: its pointers lead to constants and functions
 // that live as long as the library, which is never unloaded.
-#[allow(unsafe_code)]
 unsafe impl Sync for Descriptor {}
 
 /// Id of [`MethodsInterface`].

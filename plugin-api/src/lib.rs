@@ -1,2 +1,33 @@
-//! placeholder
+//! Write a component for nri-host: an NRI plugin that lives in a process with others.
+#![deny(missing_docs)]
+
 pub mod abi;
+mod adjust;
+pub mod annotations;
+pub mod api;
+mod component;
+mod error;
+pub mod export;
+mod host;
+mod logging;
+mod method_set;
+pub mod request;
+mod wire;
+
+pub use abi::Method;
+pub use adjust::{
+    Adjustment, AdjustmentError, ContainerUpdate, Device, DeviceKind, Item, Mount, Updates,
+};
+pub use component::{Component, NoConfig};
+pub use error::{ConfigMistake, ConfigMistakes, Error};
+pub use host::{Host, UpdateError};
+pub use logging::Attached;
+pub use method_set::MethodSet;
+pub use nri_plugin_api_macros::component;
+pub use request::{
+    CreateContainer, PostCreateContainer, PostStartContainer, PostUpdateContainer,
+    PostUpdatePodSandbox, RemoveContainer, RemovePodSandbox, RunPodSandbox, StartContainer,
+    StopContainer, StopPodSandbox, Synchronize, UpdateContainer, UpdatePodSandbox,
+    ValidateContainerAdjustment,
+};
+pub use wire::Malformed;

@@ -1,0 +1,170 @@
+//! What the attribute adds to the implementation.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::{format_ident, quote};
+use syn::{Error, ImplItem, Item, ItemImpl};
+
+use crate::arguments::Arguments;
+
+/// Methods of the trait that are not calls of the runtime.
+const NOT_CALLS: &[&str] = &["create", "methods"];
+
+/// Writes the item unchanged, and after it what makes it the component of its library.
+pub(crate) fn expand(arguments: &Arguments, item: &Item) -> syn::Result<TokenStream> {
+    let implementation = checked(item)?;
+    let exported = exported(arguments, implementation);
+    let statics = arguments.export.then(|| statics(implementation));
+    Ok(quote! { #item #exported #statics })
+}
+
+/// The item as an implementation of the trait, for one concrete type.
+fn checked(item: &Item) -> syn::Result<&ItemImpl> {
+    let Item::Impl(implementation) = item else {
+        let message = "#[component] belongs on an implementation: impl Component for T { … }";
+        return Err(Error::new_spanned(item, message));
+    };
+    let Some((None, path, _)) = &implementation.trait_ else {
+        let message = "#[component] belongs on an implementation of the trait Component";
+        return Err(Error::new_spanned(&implementation.self_ty, message));
+    };
+    if path
+        .segments
+        .last()
+        .is_none_or(|segment| segment.ident != "Component")
+    {
+        return Err(Error::new_spanned(path, "expected the trait Component"));
+    }
+    if !implementation.generics.params.is_empty() {
+        let message = "a component is one type: it cannot have parameters";
+        return Err(Error::new_spanned(&implementation.generics, message));
+    }
+    Ok(implementation)
+}
+
+/// The implementation of `Exported`: id, version, and the methods that are present.
+fn exported(arguments: &Arguments, implementation: &ItemImpl) -> TokenStream {
+    let component = &implementation.self_ty;
+    let methods = implementation.items.iter().filter_map(|item| match item {
+        ImplItem::Fn(function) => method_name(&function.sig.ident.to_string()),
+        _ => None,
+    });
+    let methods = methods.map(|name| format_ident!("{name}"));
+    let id = std::ffi::CString::new(arguments.id.as_str()).expect("ids hold no NUL");
+    let id = Literal::c_string(&id);
+    let flags = if arguments.one_instance {
+        quote!(::nri_plugin_api::abi::flags::ONE_INSTANCE)
+    } else {
+        quote!(0)
+    };
+    quote! {
+        #[automatically_derived]
+        impl ::nri_plugin_api::export::Exported for #component {
+            const ID: &'static ::core::ffi::CStr = #id;
+            const VERSION: &'static ::core::ffi::CStr = ::nri_plugin_api::export::version(
+                ::core::concat!(::core::env!("CARGO_PKG_VERSION"), "\0"),
+            );
+            const FLAGS: ::core::primitive::u32 = #flags;
+            const METHODS: ::nri_plugin_api::MethodSet = ::nri_plugin_api::MethodSet::of(&[
+                #(::nri_plugin_api::Method::#methods),*
+            ]);
+        }
+    }
+}
+
+/// The note and the descriptor.
+fn statics(implementation: &ItemImpl) -> TokenStream {
+    let component = &implementation.self_ty;
+    quote! {
+        const _: () = {
+            #[cfg(panic = "abort")]
+            ::core::compile_error!(
+                "a component must unwind: with panic = \"abort\" its first panic ends the host and \
+                 all other components; take it out of the profile"
+            );
+
+            #[used]
+            #[unsafe(link_section = ".note.nrih")]
+            static NOTE: ::nri_plugin_api::abi::Note =
+                ::nri_plugin_api::export::note::<#component>();
+
+            #[allow(non_upper_case_globals)]
+            #[unsafe(no_mangle)]
+            pub static nrih_component_v1: ::nri_plugin_api::abi::Descriptor =
+                ::nri_plugin_api::export::descriptor::<#component>();
+        };
+    }
+}
+
+/// The name of the method that a function of the trait serves: `create_container` is
+/// `CreateContainer`. A function that is not in the trait is an error of the compiler anyway.
+fn method_name(function: &str) -> Option<String> {
+    if NOT_CALLS.contains(&function) {
+        return None;
+    }
+    let capitalize = |word: &str| {
+        let mut letters = word.chars();
+        letters
+            .next()
+            .map(|first| first.to_ascii_uppercase().to_string() + letters.as_str())
+    };
+    Some(function.split('_').filter_map(capitalize).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{expand, method_name};
+    use crate::arguments::Arguments;
+
+    fn expanded(item: &str) -> Result<String, String> {
+        let arguments = Arguments {
+            id: "com.acme.gpu".to_owned(),
+            one_instance: false,
+            export: true,
+        };
+        let item = syn::parse_str(item).expect("the item is Rust");
+        expand(&arguments, &item)
+            .map(|t| t.to_string())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_methods_present_are_subscribed_to() {
+        let tokens = expanded(
+            "impl Component for Gpu {
+                type Config = ();
+                fn create(c: (), h: Host) -> Result<Self, Error> { todo!() }
+                fn methods(&self) -> MethodSet { todo!() }
+                fn create_container(&mut self, r: &CreateContainer) -> Result<Adjustment, Error> { todo!() }
+                fn synchronize(&mut self, r: &Synchronize) -> Result<Updates, Error> { todo!() }
+            }",
+        )
+        .unwrap();
+        let list = "of (& [:: nri_plugin_api :: Method :: CreateContainer , \
+                    :: nri_plugin_api :: Method :: Synchronize])";
+        assert!(tokens.contains(list), "{tokens}");
+    }
+
+    #[test]
+    fn other_items_are_refused_with_the_reason() {
+        for (item, reason) in [
+            ("struct Gpu;", "belongs on an implementation"),
+            ("impl Gpu {}", "of the trait Component"),
+            ("impl Clone for Gpu {}", "expected the trait Component"),
+            ("impl !Component for Gpu {}", "of the trait Component"),
+            ("impl<T> Component for Gpu<T> {}", "cannot have parameters"),
+        ] {
+            let message = expanded(item).expect_err(item);
+            assert!(message.contains(reason), "{item}: {message}");
+        }
+    }
+
+    #[test]
+    fn functions_are_named_like_their_methods() {
+        assert_eq!(
+            method_name("run_pod_sandbox").as_deref(),
+            Some("RunPodSandbox")
+        );
+        assert_eq!(method_name("create"), None);
+        assert_eq!(method_name("methods"), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! The host's functions, as safe ones.
+
+use std::ffi::c_void;
+use std::mem::offset_of;
+
+use crate::abi::{CONFIG_ERROR_ID, ConfigErrorInterface, HostTable, Status};
+
+/// Reads a field of a struct of the other side, if it ends within the size that its maker wrote.
+///
+/// The result is an `Option`: `None` is a field that the other side does not have.
+macro_rules! read_field {
+    ($pointer:expr, $struct_size:expr, $kind:ty, $field:ident) => {{
+        let pointer: *const $kind = $pointer;
+        let end = offset_of!($kind, $field)
+            + $crate::export::table::size_of_field(|s: &$kind| &raw const s.$field);
+        if end <= $struct_size as usize {
+            // SAFETY: the caller vouches for `pointer` and for the size that it was read from; the
+            // field ends within that size.
+            Some(unsafe { (&raw const (*pointer).$field).read() })
+        } else {
+            None
+        }
+    }};
+}
+pub(crate) use read_field;
+
+/// The size of the field that a projection leads to.
+pub(crate) const fn size_of_field<S, F>(_: fn(&S) -> *const F) -> usize {
+    size_of::<F>()
+}
+
+/// The functions of the host for one instance, copied from its table.
+///
+/// The table itself is not looked at again. The context is never freed, and the host's code is
+/// never unloaded, so a call that comes too late is still a call of a living function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostFunctions {
+    ctx: *mut c_void,
+    log: LogFn,
+    reply: ReplyFn,
+    update_containers: Option<UpdateFn>,
+    get_interface: Option<InterfaceFn>,
+}
+
+type LogFn = unsafe extern "C" fn(*mut c_void, u32, *const u8, usize);
+type ReplyFn = unsafe extern "C" fn(*mut c_void, u64, Status, *const u8, usize) -> Status;
+type UpdateFn = unsafe extern "C" fn(*mut c_void, u64, *const u8, usize) -> Status;
+type InterfaceFn = unsafe extern "C" fn(*mut c_void, *const u8, usize) -> *const c_void;
+
+// SAFETY: every function of the table may be called from any thread with its context (header,
+// nrih_host, "thread").
+unsafe impl Send for HostFunctions {}
+// SAFETY: as above; the functions synchronize among themselves.
+unsafe impl Sync for HostFunctions {}
+
+impl HostFunctions {
+    /// Copies the table. `None`: it lacks what every host has.
+    ///
+    /// # Safety
+    ///
+    /// `table` is null or points to a table as the header describes it, whose functions stay
+    /// callable for the life of the process.
+    pub(super) unsafe fn read(table: *const HostTable) -> Option<Self> {
+        if table.is_null() {
+            return None;
+        }
+        // SAFETY: not null, and every table begins with its size.
+        let size = unsafe { (&raw const (*table).struct_size).read() };
+        Some(Self {
+            ctx: read_field!(table, size, HostTable, ctx)?,
+            log: read_field!(table, size, HostTable, log)??,
+            reply: read_field!(table, size, HostTable, reply)??,
+            update_containers: read_field!(table, size, HostTable, update_containers).flatten(),
+            get_interface: read_field!(table, size, HostTable, get_interface).flatten(),
+        })
+    }
+
+    /// Writes a line to the host's log.
+    pub(crate) fn log(&self, level: u32, message: &str) {
+        // SAFETY: a function of the host with its context, and a slice that outlives the call.
+        unsafe { (self.log)(self.ctx, level, message.as_ptr(), message.len()) };
+    }
+
+    /// Answers a request; token 0 is `create`.
+    pub(super) fn reply(&self, token: u64, status: Status, data: &[u8]) -> Status {
+        // SAFETY: as for `log`; the host copies the data before it returns.
+        unsafe { (self.reply)(self.ctx, token, status, data.as_ptr(), data.len()) }
+    }
+
+    /// Queues an encoded `UpdateContainersRequest`.
+    pub(crate) fn update_containers(&self, cookie: u64, data: &[u8]) -> Status {
+        let Some(update_containers) = self.update_containers else {
+            return Status::UNSUPPORTED;
+        };
+        // SAFETY: as for `reply`.
+        unsafe { update_containers(self.ctx, cookie, data.as_ptr(), data.len()) }
+    }
+
+    /// Reports a mistake in the configuration, if the host wants to know. Inside `create` only.
+    pub(super) fn report_config_error(&self, key: &str, message: &str) {
+        let Some(report) = self.config_error_function() else {
+            return;
+        };
+        // SAFETY: as for `log`.
+        unsafe {
+            report(
+                self.ctx,
+                key.as_ptr(),
+                key.len(),
+                message.as_ptr(),
+                message.len(),
+            );
+        }
+    }
+
+    fn config_error_function(&self) -> Option<ConfigErrorFn> {
+        let get_interface = self.get_interface?;
+        let id = CONFIG_ERROR_ID;
+        // SAFETY: as for `log`.
+        let interface = unsafe { get_interface(self.ctx, id.as_ptr(), id.len()) };
+        let interface = interface.cast::<ConfigErrorInterface>();
+        if interface.is_null() {
+            return None;
+        }
+        // SAFETY: not null, so it is the struct with this id, which begins with its size.
+        let size = unsafe { (&raw const (*interface).struct_size).read() };
+        read_field!(interface, size, ConfigErrorInterface, report)?
+    }
+}
+
+type ConfigErrorFn = unsafe extern "C" fn(*mut c_void, *const u8, usize, *const u8, usize);

@@ -1,0 +1,44 @@
+//! Says what a panic was about: the payload that is caught at the border knows no location.
+
+use std::cell::Cell;
+use std::panic::PanicHookInfo;
+
+use super::current::attached;
+use crate::abi::log_level;
+
+thread_local! {
+    static LAST_PANIC: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// Installs the hook of this library. Panics of threads that work for no instance go to the hook
+/// that was there before.
+pub(super) fn install() {
+    let previous = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let Some(host) = attached() else {
+            return previous(info);
+        };
+        let message = describe(info);
+        host.log(log_level::ERROR, &message);
+        // While a thread ends nobody asks for the message.
+        let _ = LAST_PANIC.try_with(|last| last.set(Some(message)));
+    }));
+}
+
+fn describe(info: &PanicHookInfo<'_>) -> String {
+    let thread = std::thread::current();
+    // The threads of instances are made by the host and have no name here.
+    let thread = thread
+        .name()
+        .map_or_else(String::new, |name| format!("thread {name:?} "));
+    let location = info
+        .location()
+        .map_or_else(String::new, |at| format!(" at {at}"));
+    let text = info.payload_as_str().unwrap_or("without a text");
+    format!("{thread}panicked{location}: {text}")
+}
+
+/// The description of this thread's last panic, once.
+pub(crate) fn take_panic_message() -> String {
+    LAST_PANIC.take().unwrap_or_else(|| "panicked".to_owned())
+}
