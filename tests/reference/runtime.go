@@ -19,12 +19,13 @@ var errNotStarted = errors.New("the runtime is not started")
 type runtime struct {
 	out *output
 
-	// mu guards what follows. It is never held while the library calls out.
+	// mu guards what follows. It is never held while the library may call
+	// back: starting it synchronizes at once.
 	mu         sync.Mutex
 	adaptation *adaptation.Adaptation
 	state      *api.SynchronizeRequest
 	failing    []string
-	hold       *adaptation.PluginSyncBlock
+	holds      []*adaptation.PluginSyncBlock
 }
 
 func newRuntime(out *output) *runtime {
@@ -44,11 +45,6 @@ func (r *runtime) started() (*adaptation.Adaptation, error) {
 // start listens on the socket; the answer tells since when. Only the end of the
 // process stops it: the library leaves the connections of plugins open.
 func (r *runtime) start(cmd *command) (any, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.adaptation != nil {
-		return nil, errors.New("the runtime is started already")
-	}
 	adaptation.SetPluginRequestTimeout(milliseconds(cmd.RequestTimeoutMS, api.DefaultPluginRequestTimeout))
 	adaptation.SetPluginRegistrationTimeout(milliseconds(cmd.RegistrationTimeoutMS, api.DefaultPluginRegistrationTimeout))
 	// Below the socket's path, which is a file: nothing is found there.
@@ -61,11 +57,24 @@ func (r *runtime) start(cmd *command) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.adopt(a); err != nil {
+		return nil, err
+	}
 	if err := a.Start(); err != nil {
 		return nil, err
 	}
-	r.adaptation = a
 	return map[string]any{"listening_us": r.out.sinceStart()}, nil
+}
+
+// adopt makes a the object that later commands use.
+func (r *runtime) adopt(a *adaptation.Adaptation) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.adaptation != nil {
+		return errors.New("the runtime is started already")
+	}
+	r.adaptation = a
+	return nil
 }
 
 func (r *runtime) setState(cmd *command) (any, error) {
@@ -89,23 +98,26 @@ func (r *runtime) failUpdates(cmd *command) (any, error) {
 // holdSync keeps plugins that connect from being synchronized, as a runtime
 // does while it serves requests of its own.
 func (r *runtime) holdSync(*command) (any, error) {
+	a, err := r.started()
+	if err != nil {
+		return nil, err
+	}
+	// This waits for a synchronization under way.
+	hold := a.BlockPluginSync()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.adaptation == nil {
-		return nil, errNotStarted
-	}
-	if r.hold != nil {
-		return nil, errors.New("synchronization is held already")
-	}
-	r.hold = r.adaptation.BlockPluginSync()
+	r.holds = append(r.holds, hold)
 	return struct{}{}, nil
 }
 
+// releaseSync ends what all holdSync before it began.
 func (r *runtime) releaseSync(*command) (any, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.hold.Unblock()
-	r.hold = nil
+	for _, hold := range r.holds {
+		hold.Unblock()
+	}
+	r.holds = nil
 	return struct{}{}, nil
 }
 

@@ -1,0 +1,165 @@
+//! Programs in Go that the tests build once and keep in a cache folder.
+//!
+//! The folder is `NRI_HOST_CACHE`, else `.cache` in the workspace. Parallel
+//! test processes wait for each other there by file locks.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::tier;
+
+/// The folder that keeps what is built, across runs.
+pub const CACHE_ENV: &str = "NRI_HOST_CACHE";
+
+/// The oldest Go that builds all of them; containerd 2.4 asks for it.
+const MINIMUM: (u32, u32) = (1, 26);
+
+/// Where a program's source is.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// A published module at a version, whose own `go.mod` decides the versions
+    /// of what it needs.
+    Published { module: &'a str, version: &'a str },
+    /// The packages of a module in this folder below `tests`.
+    Local(&'a str),
+}
+
+/// Why no Go program can be built here, if so.
+#[must_use]
+pub fn missing() -> Option<String> {
+    let output = match Command::new("go").args(["env", "GOVERSION"]).output() {
+        Ok(output) => output,
+        Err(error) => return Some(format!("no Go toolchain ({error})")),
+    };
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let old = parse_version(&version).is_none_or(|found| found < MINIMUM);
+    old.then(|| {
+        format!(
+            "Go {}.{} or newer is needed, found {version:?}",
+            MINIMUM.0, MINIMUM.1
+        )
+    })
+}
+
+/// `go1.26.8` to `(1, 26)`.
+fn parse_version(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text
+        .strip_prefix("go")?
+        .split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+/// Builds `packages` of a source that never changes into `folder` of the cache,
+/// unless they are there already; returns the folder's path.
+///
+/// # Errors
+///
+/// What `go` printed, or the file operation that failed.
+pub fn build_once(folder: &str, source: Source<'_>, packages: &[&str]) -> Result<PathBuf> {
+    let target = cache_dir().join(folder);
+    let _lock = lock(folder)?;
+    if target.is_dir() {
+        return Ok(target);
+    }
+    tier::say(&format!(
+        "building {folder} from its Go module; this takes minutes, once"
+    ));
+    let partial = target.with_extension("partial");
+    remove_dir(&partial)?;
+    fs::create_dir_all(&partial)?;
+    build(source, packages, &partial)?;
+    fs::rename(&partial, &target).with_context(|| format!("completing {}", target.display()))?;
+    Ok(target)
+}
+
+/// Brings the programs of a module below `tests` up to date in `folder` of the
+/// cache; returns the folder's path.
+///
+/// # Errors
+///
+/// As [`build_once`].
+pub fn build_fresh(folder: &str, module: &str, packages: &[&str]) -> Result<PathBuf> {
+    let target = cache_dir().join(folder);
+    let _lock = lock(folder)?;
+    fs::create_dir_all(&target)?;
+    build(Source::Local(module), packages, &target)?;
+    Ok(target)
+}
+
+/// The folder that holds everything that is kept across runs.
+#[must_use]
+pub fn cache_dir() -> PathBuf {
+    std::env::var_os(CACHE_ENV).map_or_else(|| tests_dir().with_file_name(".cache"), PathBuf::from)
+}
+
+/// The folder of this crate.
+#[must_use]
+pub fn tests_dir() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn build(source: Source<'_>, packages: &[&str], out: &Path) -> Result<()> {
+    let mut go = Command::new("go");
+    // Without cgo neither headers nor libraries of the machine are needed.
+    go.env("CGO_ENABLED", "0");
+    match source {
+        Source::Published { module, version } => {
+            // Outside any module, so that none of ours has a say.
+            go.current_dir(out)
+                .env("GOBIN", out)
+                .args(["install", "-ldflags=-s -w"]);
+            go.args(
+                packages
+                    .iter()
+                    .map(|package| format!("{module}/{package}@{version}")),
+            );
+        }
+        Source::Local(module) => {
+            go.current_dir(tests_dir().join(module));
+            go.args(["build", "-tags=nri_no_wasm", "-ldflags=-s -w", "-o"]);
+            // The slash says that it is a folder.
+            go.arg(out.join("")).args(packages);
+        }
+    }
+    let output = go.output().context("running go")?;
+    ensure!(
+        output.status.success(),
+        "{go:?}: {}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
+}
+
+fn lock(folder: &str) -> Result<File> {
+    let path = cache_dir().join(format!("{}.lock", folder.replace('/', "-")));
+    fs::create_dir_all(cache_dir())?;
+    let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
+    file.lock()
+        .with_context(|| format!("locking {}", path.display()))?;
+    Ok(file)
+}
+
+fn remove_dir(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            bail!("removing {}: {error}", path.display())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_version;
+
+    #[test]
+    fn a_go_version_is_read_with_and_without_a_patch_level() {
+        assert_eq!(parse_version("go1.26.8"), Some((1, 26)));
+        assert_eq!(parse_version("go1.27rc1"), Some((1, 27)));
+        assert_eq!(parse_version("devel +abc"), None);
+    }
+}

@@ -1,0 +1,3 @@
+//! Against the reference implementation of the runtime's side of NRI.
+
+mod harness;
