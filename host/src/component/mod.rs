@@ -1,2 +1,31 @@
+//! Towards components: from a file to answers.
+//!
+//! | module | job |
+//! |---|---|
+//! | [`inspect`] | reads a file and says what it is, without running its code |
+//! | [`load`] | brings it into the process |
+//! | [`context`] | the host's functions as a component sees them |
+//! | [`border`] | calls into a component, made safe |
+//! | [`seat`] | what the thread, the watchdog and the supervisor share of a component |
+//! | [`instance`] | the thread that serves one component |
+//! | [`turn`] | whose turn it is to answer |
+//! | [`watchdog`] | answers for components that do not come back |
+//! | [`policy`] | what the runtime is told |
+//! | [`counters`], [`clock`] | what is counted, and the clock of deadlines |
+
+pub mod border;
+pub mod clock;
+pub mod context;
+pub mod counters;
 pub mod inspect;
+pub mod instance;
 pub mod load;
+pub mod policy;
+pub mod seat;
+pub mod turn;
+pub mod watchdog;
+
+/// The atomics of [`turn`]; its model checker puts others in their place.
+mod atomic {
+    pub(super) use std::sync::atomic::{AtomicU64, Ordering};
+}

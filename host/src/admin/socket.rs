@@ -1,0 +1,215 @@
+//! HTTP/1.1 on the admin socket, `nri-host.sock` in the runtime folder, for root alone.
+
+use std::convert::Infallible;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use thiserror::Error;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::status::Status;
+use crate::supervisor::Question;
+
+/// Name of the socket in the runtime folder.
+pub const SOCKET_NAME: &str = "nri-host.sock";
+/// How long a connection may last, and an answer may take.
+const LIMIT: Duration = Duration::from_secs(5);
+/// Connections at the same time; further ones wait in the kernel's queue.
+const MAX_CONNECTIONS: usize = 16;
+/// Largest answer that a command reads, in bytes.
+const MAX_ANSWER: usize = 16 << 20;
+
+/// Why there is no admin socket.
+#[derive(Debug, Error)]
+pub enum BindError {
+    /// Another host has it.
+    #[error("another nri-host is running: it answers on {}", .0.display())]
+    Running(PathBuf),
+    /// The folder or the socket cannot be made.
+    #[error("{} cannot be made", path.display())]
+    Make {
+        /// What cannot be made.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Why a command got no answer from the daemon.
+#[derive(Debug, Error)]
+pub enum AskError {
+    /// There is no daemon.
+    #[error("nri-host is not running: {} cannot be connected to", path.display())]
+    Connect {
+        /// Path of the admin socket.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The daemon did not answer in time.
+    #[error("nri-host does not answer")]
+    Timeout,
+    /// The connection broke.
+    #[error("the connection to nri-host broke")]
+    Http(#[from] hyper::Error),
+    /// The answer broke off or is too large.
+    #[error("the answer of nri-host cannot be read")]
+    Body(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The daemon says no.
+    #[error("nri-host answered {0}")]
+    Refused(StatusCode),
+    /// The answer is not what it should be: another version, perhaps.
+    #[error("the answer of nri-host is not understood")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Makes the socket, for root alone.
+///
+/// # Errors
+///
+/// When another host is running, or the socket cannot be made.
+pub fn bind(runtime_dir: &Path) -> Result<UnixListener, BindError> {
+    let path = runtime_dir.join(SOCKET_NAME);
+    let make = |path: &Path| {
+        let path = path.to_owned();
+        |source| BindError::Make { path, source }
+    };
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(runtime_dir)
+        .map_err(make(runtime_dir))?;
+    if std::os::unix::net::UnixStream::connect(&path).is_ok() {
+        return Err(BindError::Running(path));
+    }
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(make(&path)(error)),
+        _ => {}
+    }
+    // Made under another name, so that nobody can connect before the mode is right.
+    let unready = runtime_dir.join(format!(".{SOCKET_NAME}.new"));
+    let _ = fs::remove_file(&unready);
+    let listener = UnixListener::bind(&unready).map_err(make(&unready))?;
+    fs::set_permissions(&unready, fs::Permissions::from_mode(0o600)).map_err(make(&unready))?;
+    fs::rename(&unready, &path).map_err(make(&path))?;
+    Ok(listener)
+}
+
+/// Serves the socket until the supervisor is gone.
+pub async fn serve(listener: UnixListener, questions: mpsc::Sender<Question>) {
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.len() >= MAX_CONNECTIONS {
+            connections.join_next().await;
+        }
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(serve_connection(stream, questions.clone()));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the admin socket does not accept");
+                    // Out of descriptors, most likely: give others time to close some.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+            () = questions.closed() => return,
+        }
+    }
+}
+
+async fn serve_connection(stream: UnixStream, questions: mpsc::Sender<Question>) {
+    let service = service_fn(|request| {
+        let questions = questions.clone();
+        async move { Ok::<_, Infallible>(respond(&request, &questions).await) }
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    match timeout(LIMIT, connection).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "admin connection"),
+        Err(_) => tracing::debug!("admin connection took too long"),
+    }
+}
+
+async fn respond(
+    request: &Request<Incoming>,
+    questions: &mpsc::Sender<Question>,
+) -> Response<Full<Bytes>> {
+    match (request.method(), request.uri().path()) {
+        (&Method::GET, "/status") => match ask_supervisor(questions).await {
+            Some(status) => json(&status),
+            None => plain(StatusCode::SERVICE_UNAVAILABLE, "stopping\n"),
+        },
+        (_, "/status") => plain(StatusCode::METHOD_NOT_ALLOWED, "GET only\n"),
+        _ => plain(StatusCode::NOT_FOUND, "there is /status\n"),
+    }
+}
+
+async fn ask_supervisor(questions: &mpsc::Sender<Question>) -> Option<Status> {
+    let (to, answer) = oneshot::channel();
+    questions.send(Question::Status(to)).await.ok()?;
+    answer.await.ok()
+}
+
+fn json(status: &Status) -> Response<Full<Bytes>> {
+    let body = serde_json::to_vec(status).expect("its keys are strings");
+    let mut response = Response::new(Full::from(body));
+    let kind = hyper::header::HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    response
+}
+
+/// Asks the daemon for its status.
+///
+/// # Errors
+///
+/// When there is no daemon, or no answer of its.
+pub async fn ask_status(runtime_dir: &Path) -> Result<Status, AskError> {
+    timeout(LIMIT, get(runtime_dir, "/status")).await.map_err(|_| AskError::Timeout)?
+}
+
+async fn get(runtime_dir: &Path, path: &str) -> Result<Status, AskError> {
+    let socket = runtime_dir.join(SOCKET_NAME);
+    let stream = UnixStream::connect(&socket)
+        .await
+        .map_err(|source| AskError::Connect { path: socket, source })?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let request = Request::get(path)
+        .header(HOST, "nri-host")
+        .body(Empty::<Bytes>::new())
+        .expect("the request is well-formed");
+    let answer = async {
+        let response = sender.send_request(request).await?;
+        if response.status() != StatusCode::OK {
+            return Err(AskError::Refused(response.status()));
+        }
+        let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await;
+        Ok(serde_json::from_slice(&body.map_err(AskError::Body)?.to_bytes())?)
+    };
+    let (answer, _) = tokio::join!(answer, connection);
+    answer
+}

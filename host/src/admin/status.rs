@@ -1,0 +1,331 @@
+//! The state of everything at one moment.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::component::border::NotCreated;
+use crate::component::counters::Counts;
+use crate::component::seat::Condition;
+use crate::supervisor::{Absent, Member, SessionState};
+
+/// What `status --json` prints.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// Version of the host.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// Every required component is active and in step.
+    pub ready: bool,
+    /// The container runtime.
+    pub runtime: RuntimeStatus,
+    /// The components by index and name.
+    pub components: Vec<ComponentStatus>,
+}
+
+/// The container runtime, as far as it is known.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RuntimeStatus {
+    /// Path of its socket.
+    pub socket: String,
+    /// Why the socket cannot be connected to, if so.
+    pub trouble: Option<String>,
+    /// Its name, from Configure.
+    pub name: Option<String>,
+    /// Its version, from Configure.
+    pub version: Option<String>,
+    /// Its NRI version, said or known from its version.
+    pub nri_version: Option<String>,
+    /// Time that it gives a request, in milliseconds, if it says.
+    pub request_timeout_ms: Option<u64>,
+    /// Time that it gives a registration, in milliseconds, if it says.
+    pub registration_timeout_ms: Option<u64>,
+}
+
+/// One word for a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It has no session, and will get one.
+    Waiting,
+    /// It is being registered, configured or synchronized.
+    Handshaking,
+    /// It is synchronized and serves calls.
+    Active,
+    /// It serves calls, and may have missed some.
+    Unsynced,
+    /// It has not come back from a call; the host answers for it.
+    Overdue,
+    /// There is no instance.
+    Failed,
+    /// It is switched off.
+    Disabled,
+}
+
+impl State {
+    /// As in the JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Handshaking => "handshaking",
+            Self::Active => "active",
+            Self::Unsynced => "unsynced",
+            Self::Overdue => "overdue",
+            Self::Failed => "failed",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+/// One component.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ComponentStatus {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its index.
+    pub index: Option<u8>,
+    /// See [`State`].
+    pub state: Option<State>,
+    /// Why it is in this state, if there is something to say.
+    pub reason: Option<String>,
+    /// For how long it has been in this state, in seconds.
+    pub since_seconds: Option<u64>,
+    /// The host is not ready without it.
+    pub required: bool,
+    /// Path of its library.
+    pub library: Option<String>,
+    /// What the library says it is.
+    pub id: Option<String>,
+    /// Version of the library.
+    pub version: Option<String>,
+    /// Events that the runtime was asked for, as a mask.
+    pub events: Option<u32>,
+    /// Its last failure.
+    pub last_error: Option<String>,
+    /// See [`Counts`].
+    #[serde(flatten)]
+    pub counts: Option<Counts>,
+}
+
+impl Status {
+    pub(crate) fn new(
+        socket: &Path,
+        trouble: Option<String>,
+        ready: bool,
+        members: &[Member],
+        absent: &[Absent],
+    ) -> Self {
+        let mut components: Vec<ComponentStatus> = members
+            .iter()
+            .map(ComponentStatus::of_member)
+            .chain(absent.iter().map(ComponentStatus::of_absent))
+            .collect();
+        components.sort_by(|a, b| (a.index, &a.name).cmp(&(b.index, &b.name)));
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            ready,
+            runtime: RuntimeStatus::new(socket, trouble, members),
+            components,
+        }
+    }
+}
+
+impl RuntimeStatus {
+    fn new(socket: &Path, trouble: Option<String>, members: &[Member]) -> Self {
+        let configured = members
+            .iter()
+            .find_map(|member| member.served()?.session.progress().configured)
+            .unwrap_or_default();
+        let known = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let millis = |time: Option<std::time::Duration>| {
+            time.and_then(|time| u64::try_from(time.as_millis()).ok())
+        };
+        Self {
+            socket: socket.display().to_string(),
+            trouble,
+            name: known(&configured.runtime.name),
+            version: known(&configured.runtime.version),
+            nri_version: configured.runtime.nri().map(|nri| nri.to_string()),
+            request_timeout_ms: millis(configured.request_timeout),
+            registration_timeout_ms: millis(configured.registration_timeout),
+        }
+    }
+}
+
+impl ComponentStatus {
+    fn of_member(member: &Member) -> Self {
+        let (state, reason) = state_of(member);
+        let configured = member.served().and_then(|s| s.session.progress().configured);
+        Self {
+            name: Some(member.config.name.clone()),
+            index: Some(member.config.index),
+            state: Some(state),
+            reason,
+            since_seconds: Some(member.since.elapsed().as_secs()),
+            required: member.config.required,
+            library: Some(member.library.path.display().to_string()),
+            id: Some(member.library.id.clone()),
+            version: Some(member.library.version.clone()),
+            events: configured.map(|configured| configured.events),
+            last_error: member.seat.last_error(),
+            counts: Some(member.seat.counters.counts()),
+        }
+    }
+
+    fn of_absent(absent: &Absent) -> Self {
+        match absent {
+            Absent::Disabled { name, index } => Self {
+                name: Some(name.clone()),
+                index: Some(*index),
+                state: Some(State::Disabled),
+                ..Self::default()
+            },
+            Absent::Broken { name, index, required, reason } => Self {
+                name: name.clone(),
+                index: *index,
+                state: Some(State::Failed),
+                reason: Some(reason.clone()),
+                required: *required,
+                ..Self::default()
+            },
+        }
+    }
+}
+
+fn state_of(member: &Member) -> (State, Option<String>) {
+    if let Some(reason) = member.failure() {
+        return (State::Failed, Some(reason));
+    }
+    match member.seat.condition() {
+        Condition::Away { since, call } => {
+            let what = call.map_or("is being created again", |method| method.name());
+            let reason = format!("{what}, for {} s", since.elapsed().as_secs());
+            return (State::Overdue, Some(reason));
+        }
+        Condition::Creating { .. } => {
+            return (State::Waiting, Some("create is under way".to_owned()));
+        }
+        Condition::NotCreated(NotCreated::TryLater(reason)) => {
+            return (State::Waiting, Some(format!("create says: try later: {reason}")));
+        }
+        _ => {}
+    }
+    match &member.session {
+        SessionState::Waiting { reason, .. } => (State::Waiting, Some(reason.clone())),
+        SessionState::Handshaking(_) => (State::Handshaking, None),
+        SessionState::Active(_) if member.is_unsynced() => {
+            (State::Unsynced, Some("it missed a call, or failed in Synchronize".to_owned()))
+        }
+        SessionState::Active(_) => (State::Active, None),
+    }
+}
+
+/// The table for people: one line a component.
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runtime = &self.runtime;
+        write!(f, "nri-host {} (pid {}), ", self.version, self.pid)?;
+        writeln!(f, "{}", if self.ready { "ready" } else { "not ready" })?;
+        match (&runtime.name, &runtime.version, &runtime.trouble) {
+            (Some(name), version, _) => {
+                let version = version.as_deref().unwrap_or("of unknown version");
+                let nri = runtime.nri_version.as_deref().unwrap_or("unknown");
+                writeln!(f, "runtime: {name} {version} (NRI {nri}) at {}", runtime.socket)?;
+            }
+            (None, _, Some(trouble)) => writeln!(f, "runtime: {}: {trouble}", runtime.socket)?,
+            (None, _, None) => writeln!(f, "runtime: {}: not connected", runtime.socket)?,
+        }
+        writeln!(f)?;
+        let width = self.components.iter().map(|c| c.shown_name().len()).max().unwrap_or(0).max(9);
+        writeln!(
+            f,
+            "IDX {:width$}  {:11} {:>8} {:>7} {:>7} {:>6}  SINCE",
+            "COMPONENT", "STATE", "CALLS", "FAILED", "REJECT", "LATE"
+        )?;
+        for component in &self.components {
+            component.write_row(f, width)?;
+        }
+        Ok(())
+    }
+}
+
+impl ComponentStatus {
+    fn shown_name(&self) -> &str {
+        self.name.as_deref().unwrap_or("(no name)")
+    }
+
+    fn write_row(&self, f: &mut fmt::Formatter<'_>, width: usize) -> fmt::Result {
+        let index = self.index.map_or_else(|| "--".to_owned(), |index| format!("{index:02}"));
+        let state = self.state.map_or("unknown", State::as_str);
+        let counts = self.counts.unwrap_or_default();
+        let since = self.since_seconds.map_or_else(|| "-".to_owned(), ago);
+        writeln!(
+            f,
+            " {index} {:width$}  {state:11} {:>8} {:>7} {:>7} {:>6}  {since}",
+            self.shown_name(),
+            counts.calls,
+            counts.failures,
+            counts.rejections,
+            counts.late,
+        )?;
+        if let Some(reason) = &self.reason {
+            writeln!(f, "    {reason}")?;
+        }
+        if let Some(error) = &self.last_error {
+            writeln!(f, "    last error: {error}")?;
+        }
+        Ok(())
+    }
+}
+
+/// `5s`, `3m12s`, `2h05m`, `4d03h`.
+fn ago(seconds: u64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match () {
+        () if days > 0 => format!("{days}d{:02}h", hours % 24),
+        () if hours > 0 => format!("{hours}h{:02}m", minutes % 60),
+        () if minutes > 0 => format!("{minutes}m{:02}s", seconds % 60),
+        () => format!("{seconds}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_names_each_component_and_why_it_is_not_active() {
+        let status = Status {
+            version: "1.2.3".into(),
+            pid: 7,
+            ready: false,
+            runtime: RuntimeStatus {
+                socket: "/run/nri.sock".into(),
+                trouble: Some("nobody listens".into()),
+                ..RuntimeStatus::default()
+            },
+            components: vec![ComponentStatus {
+                name: Some("gpu".into()),
+                index: Some(5),
+                state: Some(State::Failed),
+                reason: Some("gpu.toml:3: index: is missing".into()),
+                ..ComponentStatus::default()
+            }],
+        };
+        let table = status.to_string();
+        assert!(table.contains("nri-host 1.2.3 (pid 7), not ready"), "{table}");
+        assert!(table.contains("/run/nri.sock: nobody listens"), "{table}");
+        assert!(table.contains(" 05 gpu        failed "), "{table}");
+        assert!(table.contains("gpu.toml:3: index: is missing"), "{table}");
+        assert!(table.lines().all(|line| line.len() <= 80), "{table}");
+    }
+
+    #[test]
+    fn times_are_short_at_every_size() {
+        let shown: Vec<String> = [5, 192, 7500, 356_400].into_iter().map(ago).collect();
+        assert_eq!(shown, ["5s", "3m12s", "2h05m", "4d03h"]);
+    }
+}

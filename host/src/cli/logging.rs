@@ -1,0 +1,48 @@
+//! The host's own log, on standard error: the journal's, under systemd.
+
+use std::io::{IsTerminal, stderr};
+
+use tracing::level_filters::LevelFilter;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Registry, fmt, reload};
+
+/// Lines that wait to be written. When nobody takes them, further ones are dropped: a stuck journal
+/// must not hold up a component's thread.
+const MAX_WAITING_LINES: usize = 4096;
+
+/// A log that is set up. Dropping it writes out what waits.
+#[derive(Debug)]
+pub struct Log {
+    level: reload::Handle<LevelFilter, Registry>,
+    _writer: WorkerGuard,
+}
+
+impl Log {
+    /// Sets up the log of the process.
+    ///
+    /// # Panics
+    ///
+    /// When the process has a log already.
+    pub fn start(level: LevelFilter) -> Self {
+        let (writer, guard) =
+            NonBlockingBuilder::default().buffered_lines_limit(MAX_WAITING_LINES).finish(stderr());
+        let (filter, handle) = reload::Layer::new(level);
+        let lines = fmt::layer().with_writer(writer).with_ansi(stderr().is_terminal());
+        let registry = tracing_subscriber::registry().with(filter);
+        match std::env::var_os("JOURNAL_STREAM") {
+            // The journal has its own clock.
+            Some(_) => registry.with(lines.without_time()).init(),
+            None => registry.with(lines).init(),
+        }
+        Self { level: handle, _writer: guard }
+    }
+
+    /// Changes what is logged.
+    pub fn set_level(&self, level: LevelFilter) {
+        if let Err(error) = self.level.reload(level) {
+            tracing::error!(%error, "the log level cannot be changed");
+        }
+    }
+}

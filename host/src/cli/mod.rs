@@ -1,0 +1,106 @@
+//! The commands, one file each.
+
+mod check;
+mod inspect;
+mod logging;
+mod run;
+mod status;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use tracing::level_filters::LevelFilter;
+
+use crate::config::{self, DEFAULT_CONFIG_FILE, Overrides};
+use crate::exit::ExitReason;
+
+/// One process that connects to the container runtime as many NRI plugins.
+#[derive(Debug, Parser)]
+#[command(name = "nri-host", version, about, propagate_version = true)]
+struct Cli {
+    #[command(flatten)]
+    common: CommonArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What goes with every command.
+#[derive(Clone, Debug, Args)]
+pub struct CommonArgs {
+    /// The configuration file; drop-ins are read from conf.d beside it
+    #[arg(long, global = true, value_name = "FILE", env = "NRI_HOST_CONFIG", default_value = DEFAULT_CONFIG_FILE)]
+    pub config: PathBuf,
+    /// The runtime's NRI socket, instead of the configured one
+    #[arg(long, global = true, value_name = "PATH", env = "NRI_HOST_SOCKET")]
+    pub socket: Option<PathBuf>,
+    /// What is logged: off, error, warn, info, debug or trace
+    #[arg(long, global = true, value_name = "LEVEL", env = "NRI_HOST_LOG")]
+    pub log: Option<LevelFilter>,
+}
+
+impl CommonArgs {
+    /// What wins over the files.
+    pub fn overrides(&self) -> Overrides {
+        Overrides { socket: self.socket.clone(), log: self.log }
+    }
+
+    /// Reads the configuration.
+    pub fn load(&self) -> config::Loaded {
+        config::load(&self.config, &self.overrides())
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Load the components and serve the container runtime
+    Run,
+    /// Check configuration and libraries; run no component code, connect to nothing
+    Check,
+    /// Say what component files are, without running their code
+    Inspect(inspect::InspectArgs),
+    /// Show the state of the running daemon and its components
+    Status(status::StatusArgs),
+}
+
+/// Runs the command of this process' arguments.
+pub fn main() -> ExitReason {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are not mistakes. If nobody reads, nobody is to be told.
+            let _ = error.print();
+            return if error.use_stderr() { ExitReason::Usage } else { ExitReason::Done };
+        }
+    };
+    let mut out = io::stdout().lock();
+    let reason = match cli.command {
+        Command::Run => run::run(&cli.common),
+        Command::Check => check::check(&cli.common, &mut out),
+        Command::Inspect(args) => inspect::inspect(&args, &mut out),
+        Command::Status(args) => status::status(&cli.common, &args, &mut out),
+    };
+    match out.flush() {
+        // A reader that went away, as in `nri-host status | head -1`, is no failure.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitReason::Failure,
+        _ => reason,
+    }
+}
+
+/// Says on standard error what went wrong.
+#[expect(clippy::print_stderr, reason = "this is where commands report")]
+fn complain(what: &dyn std::error::Error) {
+    eprintln!("nri-host: {}", crate::chain(what));
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

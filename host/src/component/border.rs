@@ -1,0 +1,212 @@
+//! Calls into a component, made safe: an instance from `create` to `destroy`.
+//!
+//! An instance stays on the thread that made it, as `nri_component.h` promises to components.
+#![expect(unsafe_code, reason = "the functions of a component are called here")]
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use nri_plugin_api::abi::{
+    CreateArgs, METHODS_ID, Method, MethodsInterface, Request, Status, log_level,
+};
+use tracing::level_filters::LevelFilter;
+
+use super::context::{ConfigError, Context, Replied, Reply};
+use super::load::Library;
+use super::policy::{Failure, Outcome};
+use crate::exit::ExitReason;
+use crate::runtime::fields::Shape;
+use crate::runtime::session::Call;
+
+/// Why there is no instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotCreated {
+    /// The component says: not now.
+    TryLater(String),
+    /// It failed, or its configuration is wrong.
+    Failed {
+        /// Its own words.
+        reason: String,
+        /// The mistakes in its configuration, by key.
+        config: Vec<ConfigError>,
+    },
+}
+
+/// What an instance is made of.
+#[derive(Clone, Debug)]
+pub struct Blueprint {
+    /// Name in the configuration.
+    pub name: String,
+    /// Plugin index.
+    pub index: u8,
+    /// `[component.config]` as a JSON object.
+    pub config: String,
+}
+
+/// An instance of a component, on the thread that created it.
+#[derive(Debug)]
+pub struct Instance {
+    library: Arc<Library>,
+    instance: *mut c_void,
+    context: &'static Context,
+}
+
+/// What came of a call, and whether the instance outlived it.
+#[derive(Debug)]
+pub struct Handled {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The instance can no longer be used: it is to be dropped and created again.
+    pub dead: bool,
+}
+
+impl Instance {
+    /// Calls `create`.
+    ///
+    /// # Errors
+    ///
+    /// What the component said against it.
+    pub fn create(library: &Arc<Library>, blueprint: &Blueprint) -> Result<Self, NotCreated> {
+        let context = Context::leak(&blueprint.name);
+        let args = CreateArgs {
+            struct_size: struct_size::<CreateArgs>(),
+            index: u32::from(blueprint.index),
+            name: blueprint.name.as_ptr(),
+            name_len: blueprint.name.len(),
+            config: blueprint.config.as_ptr(),
+            config_len: blueprint.config.len(),
+            log_level: kept_log_level(),
+            reserved: 0,
+        };
+        let mut instance = std::ptr::null_mut();
+        context.expect_create();
+        // SAFETY: the library stays loaded for ever and its pointers were checked when it was
+        // loaded. The table lives for ever; args and all that it points to outlive the call.
+        let status = unsafe {
+            (library.border.create)(context.table(), &raw const args, &raw mut instance)
+        };
+        if status == Status::OK {
+            return Ok(Self { library: Arc::clone(library), instance, context });
+        }
+        let reason = match context.take_reply() {
+            Replied::Yes(Reply { data, .. }) => String::from_utf8_lossy(&data).into_owned(),
+            _ => format!("create returned {}", status.0),
+        };
+        let config = context.take_config_errors();
+        context.bury();
+        Err(match status {
+            Status::TRY_LATER => NotCreated::TryLater(reason),
+            _ => NotCreated::Failed { reason, config },
+        })
+    }
+
+    /// The methods that this instance wants, as [`Method::bit`]s.
+    pub fn methods(&self) -> u64 {
+        let all = self.library.methods;
+        let Some(get_interface) = self.library.border.get_interface else {
+            return all;
+        };
+        // SAFETY: the library stays loaded for ever; the id is readable. The header binds the
+        // component to return null or the interface that was asked for, which stays for ever.
+        let narrowed = unsafe {
+            let found = get_interface(METHODS_ID.as_ptr(), METHODS_ID.len())
+                .cast::<MethodsInterface>();
+            if found.is_null() || (*found).struct_size < struct_size::<MethodsInterface>() {
+                None
+            } else {
+                (*found).methods.map(|methods| methods(self.instance))
+            }
+        };
+        narrowed.map_or(all, |narrowed| all & narrowed)
+    }
+
+    /// Calls `handle`, and checks what comes back.
+    pub fn handle(&mut self, call: &Call, deadline_ns: u64) -> Handled {
+        let token = u64::from(call.number);
+        let name = call.method.name();
+        let request = Request {
+            struct_size: struct_size::<Request>(),
+            method: call.method.number(),
+            token,
+            deadline_ns,
+            method_name: name.as_ptr(),
+            method_name_len: name.len(),
+            payload: call.payload.as_ptr(),
+            payload_len: call.payload.len(),
+        };
+        self.context.expect(token);
+        // SAFETY: the instance is alive and on its thread; the request and all that it points to
+        // outlive the call.
+        let status = unsafe { (self.library.border.handle)(self.instance, &raw const request) };
+        let replied = self.context.take_reply();
+        Handled {
+            outcome: outcome(call.method, status, replied),
+            dead: status == Status::DEAD,
+        }
+    }
+}
+
+impl Drop for Instance {
+    /// Calls `destroy`.
+    fn drop(&mut self) {
+        // SAFETY: the instance is alive and on its thread, and is not used after this.
+        unsafe { (self.library.border.destroy)(self.instance) };
+        self.context.bury();
+    }
+}
+
+fn outcome(method: Method, status: Status, replied: Replied) -> Outcome {
+    let reply = match replied {
+        Replied::Yes(reply) => reply,
+        Replied::Bad(why) => return Outcome::Failed(Failure::BadReply(why)),
+        Replied::No => {
+            return match status {
+                Status::REJECTED => Outcome::Rejected("without a reason".to_owned()),
+                Status::OK => Outcome::Failed(Failure::NoReply),
+                Status::DEAD => Outcome::Failed(Failure::Panic("without a word".to_owned())),
+                other => Outcome::Failed(Failure::Error(format!("status {}", other.0))),
+            };
+        }
+    };
+    let text = |data: &[u8]| String::from_utf8_lossy(data).into_owned();
+    match reply.status {
+        _ if status == Status::DEAD => Outcome::Failed(Failure::Panic(text(&reply.data))),
+        Status::OK => match check(method, &reply.data) {
+            Ok(()) => Outcome::Reply(reply.data),
+            Err(failure) => Outcome::Failed(failure),
+        },
+        Status::REJECTED => Outcome::Rejected(text(&reply.data)),
+        _ => Outcome::Failed(Failure::Error(text(&reply.data))),
+    }
+}
+
+fn check(method: Method, reply: &[u8]) -> Result<(), Failure> {
+    // Most replies are empty.
+    if reply.is_empty() {
+        return Ok(());
+    }
+    let shape = Shape::of(&format!("{}Response", method.name()));
+    shape.map_or(Ok(()), |shape| shape.check(reply)).map_err(Failure::from)
+}
+
+fn struct_size<T>() -> u32 {
+    u32::try_from(size_of::<T>()).expect("the border's structs are small")
+}
+
+/// The most talkative level that any log line gets through with.
+fn kept_log_level() -> u32 {
+    match LevelFilter::current() {
+        LevelFilter::TRACE => log_level::TRACE,
+        LevelFilter::DEBUG => log_level::DEBUG,
+        LevelFilter::INFO => log_level::INFO,
+        LevelFilter::WARN => log_level::WARN,
+        _ => log_level::ERROR,
+    }
+}
+
+/// Ends the process at once, and it ends nowhere else: destructors of libraries must not run beside
+/// threads of components that still use them.
+pub fn end_process(reason: ExitReason) -> ! {
+    // SAFETY: _exit takes any status, and neither returns nor runs any code of the process.
+    unsafe { nix::libc::_exit(i32::from(reason.status())) }
+}

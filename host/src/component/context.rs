@@ -1,0 +1,367 @@
+//! The host's functions as a component sees them: one table for each instance.
+//!
+//! A context is never freed, so a thread that a component forgot can call it for ever; it learns
+//! that its instance is dead. Every function checks what it is given, takes short locks only, and
+//! never calls back.
+#![expect(unsafe_code, reason = "these functions are called by components with raw pointers")]
+
+use std::ffi::c_void;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use nri_plugin_api::abi::{
+    ABI_MAJOR, ABI_MINOR, CONFIG_ERROR_ID, ConfigErrorInterface, HostTable, Status, log_level,
+};
+
+use crate::runtime::ttrpc::MAX_BODY;
+
+/// Largest reply in bytes: what fits a message together with its envelope.
+pub const MAX_REPLY: usize = MAX_BODY - 1024;
+/// Longest log line of a component in bytes; the rest of it is cut off.
+const MAX_LOG_LINE: usize = 8 << 10;
+/// Log lines that a component may write within [`LOG_WINDOW`].
+const MAX_LOG_LINES: u32 = 200;
+/// See [`MAX_LOG_LINES`].
+const LOG_WINDOW: Duration = Duration::from_secs(1);
+/// Most mistakes that are kept of one `create`.
+const MAX_CONFIG_ERRORS: usize = 100;
+/// The token of texts that belong to `create`.
+const CREATE_TOKEN: u64 = 0;
+
+/// What an instance replied to one request.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Its status.
+    pub status: Status,
+    /// The message, or the text of an error.
+    pub data: Vec<u8>,
+}
+
+/// What came of waiting for a reply.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Replied {
+    /// There is none.
+    No,
+    /// There is one.
+    Yes(Reply),
+    /// There was one that cannot be used.
+    Bad(&'static str),
+}
+
+/// One mistake in `[component.config]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Path of the key.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// The host's side of one instance.
+#[derive(Debug)]
+pub struct Context {
+    table: HostTable,
+    name: String,
+    state: Mutex<State>,
+    log: Mutex<LogBudget>,
+}
+
+// SAFETY: the only pointer in it, `table.ctx`, leads to the context itself, which is never freed
+// and whose changing parts are behind mutexes.
+unsafe impl Sync for Context {}
+// SAFETY: as for Sync; nothing in it belongs to a thread.
+unsafe impl Send for Context {}
+
+#[derive(Debug)]
+struct State {
+    waiting: Option<u64>,
+    replied: Replied,
+    config_errors: Vec<ConfigError>,
+    dead: bool,
+}
+
+#[derive(Debug)]
+struct LogBudget {
+    since: Instant,
+    lines: u32,
+    dropped: u64,
+}
+
+impl Context {
+    /// A context that lives as long as the process. `name` is what its log lines go under.
+    pub fn leak(name: &str) -> &'static Self {
+        let context = Box::into_raw(Box::new(Self {
+            table: HostTable {
+                struct_size: u32::try_from(size_of::<HostTable>()).expect("48 bytes"),
+                abi_major: ABI_MAJOR,
+                abi_minor: ABI_MINOR,
+                ctx: std::ptr::null_mut(),
+                log: Some(log),
+                reply: Some(reply),
+                update_containers: Some(update_containers),
+                get_interface: Some(get_interface),
+            },
+            name: name.to_owned(),
+            state: Mutex::new(State {
+                waiting: None,
+                replied: Replied::No,
+                config_errors: Vec::new(),
+                dead: false,
+            }),
+            log: Mutex::new(LogBudget { since: Instant::now(), lines: 0, dropped: 0 }),
+        }));
+        // SAFETY: just allocated, never freed, and nobody else knows it yet; from here on it is only
+        // shared.
+        unsafe {
+            (*context).table.ctx = context.cast();
+            &*context
+        }
+    }
+
+    /// What is handed to `create`.
+    pub fn table(&'static self) -> *const HostTable {
+        &raw const self.table
+    }
+
+    /// From now on a reply to `token` is taken.
+    pub fn expect(&self, token: u64) {
+        let mut state = lock(&self.state);
+        state.waiting = Some(token);
+        state.replied = Replied::No;
+    }
+
+    /// What was replied. Later replies are stale.
+    pub fn take_reply(&self) -> Replied {
+        let mut state = lock(&self.state);
+        state.waiting = None;
+        std::mem::replace(&mut state.replied, Replied::No)
+    }
+
+    /// From now on the text of an error in `create` is taken.
+    pub fn expect_create(&self) {
+        self.expect(CREATE_TOKEN);
+    }
+
+    /// The mistakes in the configuration that `create` reported.
+    pub fn take_config_errors(&self) -> Vec<ConfigError> {
+        std::mem::take(&mut lock(&self.state).config_errors)
+    }
+
+    /// The instance was destroyed.
+    pub fn bury(&self) {
+        lock(&self.state).dead = true;
+    }
+
+    fn take_log(&self, level: u32, line: &str) {
+        {
+            let mut budget = lock(&self.log);
+            if budget.since.elapsed() >= LOG_WINDOW {
+                let dropped = std::mem::take(&mut budget.dropped);
+                budget.since = Instant::now();
+                budget.lines = 0;
+                if dropped > 0 {
+                    tracing::warn!(component = self.name, dropped, "log lines were left out");
+                }
+            }
+            budget.lines += 1;
+            if budget.lines > MAX_LOG_LINES {
+                budget.dropped += 1;
+                return;
+            }
+        }
+        let component = self.name.as_str();
+        let line = &line[..line.floor_char_boundary(MAX_LOG_LINE)];
+        match level {
+            log_level::ERROR => tracing::error!(target: "component", component, "{line}"),
+            log_level::WARN => tracing::warn!(target: "component", component, "{line}"),
+            log_level::DEBUG => tracing::debug!(target: "component", component, "{line}"),
+            log_level::TRACE => tracing::trace!(target: "component", component, "{line}"),
+            // Levels that are not known are treated as the generic one.
+            _ => tracing::info!(target: "component", component, "{line}"),
+        }
+    }
+
+    fn take(&self, token: u64, status: Status, data: Option<&[u8]>) -> Status {
+        let mut state = lock(&self.state);
+        if state.dead {
+            return Status::DEAD;
+        }
+        if state.waiting != Some(token) {
+            return Status::STALE;
+        }
+        // Taken or refused, there is one reply to a request.
+        state.waiting = None;
+        let bad = match data {
+            None => "null with a length",
+            Some(data) if data.len() > MAX_REPLY => "more than 4 MiB less 1 KiB",
+            Some(data) => {
+                state.replied = Replied::Yes(Reply { status, data: data.to_vec() });
+                return Status::OK;
+            }
+        };
+        state.replied = Replied::Bad(bad);
+        Status::FAILED
+    }
+}
+
+/// The context behind `ctx`, as a component passed it.
+///
+/// # Safety
+///
+/// `ctx` is null or was given out by [`Context::leak`].
+unsafe fn context<'a>(ctx: *mut c_void) -> Option<&'a Context> {
+    // SAFETY: contexts are never freed and are only ever shared, see `Context::leak`; null is
+    // turned into None.
+    unsafe { ctx.cast::<Context>().as_ref() }
+}
+
+/// The bytes that a component passed; `None` for null with a length, or a length that no object
+/// has.
+///
+/// # Safety
+///
+/// A non-null `data` leads to `len` readable bytes that do not change while `'a` lasts.
+unsafe fn bytes<'a>(data: *const u8, len: usize) -> Option<&'a [u8]> {
+    if len == 0 {
+        return Some(&[]);
+    }
+    if data.is_null() || isize::try_from(len).is_err() {
+        return None;
+    }
+    // SAFETY: not null, a possible length, and readable by the caller's promise.
+    Some(unsafe { std::slice::from_raw_parts(data, len) })
+}
+
+unsafe extern "C" fn log(ctx: *mut c_void, level: u32, message: *const u8, len: usize) {
+    // SAFETY: the header binds the component to pass the ctx of its table and a readable message.
+    let (context, message) = unsafe { (context(ctx), bytes(message, len)) };
+    if let (Some(context), Some(message)) = (context, message) {
+        context.take_log(level, &String::from_utf8_lossy(message));
+    }
+}
+
+unsafe extern "C" fn reply(
+    ctx: *mut c_void,
+    token: u64,
+    status: Status,
+    data: *const u8,
+    len: usize,
+) -> Status {
+    // SAFETY: the header binds the component to pass the ctx of its table and readable data.
+    let (context, data) = unsafe { (context(ctx), bytes(data, len)) };
+    context.map_or(Status::FAILED, |context| context.take(token, status, data))
+}
+
+unsafe extern "C" fn update_containers(
+    _ctx: *mut c_void,
+    _cookie: u64,
+    _data: *const u8,
+    _len: usize,
+) -> Status {
+    Status::UNSUPPORTED
+}
+
+unsafe extern "C" fn get_interface(_ctx: *mut c_void, id: *const u8, len: usize) -> *const c_void {
+    // SAFETY: the header binds the component to pass a readable id.
+    match unsafe { bytes(id, len) } {
+        Some(id) if id == CONFIG_ERROR_ID.as_bytes() => (&raw const CONFIG_ERROR).cast(),
+        _ => std::ptr::null(),
+    }
+}
+
+static CONFIG_ERROR: ConfigErrorInterface = ConfigErrorInterface {
+    struct_size: 16,
+    reserved: 0,
+    report: Some(report_config_error),
+};
+
+unsafe extern "C" fn report_config_error(
+    ctx: *mut c_void,
+    key: *const u8,
+    key_len: usize,
+    message: *const u8,
+    message_len: usize,
+) {
+    // SAFETY: the header binds the component to pass the ctx of its table and readable strings.
+    let (context, key, message) =
+        unsafe { (context(ctx), bytes(key, key_len), bytes(message, message_len)) };
+    if let (Some(context), Some(key), Some(message)) = (context, key, message) {
+        let mut state = lock(&context.state);
+        if state.config_errors.len() < MAX_CONFIG_ERRORS {
+            state.config_errors.push(ConfigError {
+                key: String::from_utf8_lossy(key).into_owned(),
+                message: String::from_utf8_lossy(message).into_owned(),
+            });
+        }
+    }
+}
+
+/// What is locked stays in order even if its holder panicked: each update is a single step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send(context: &'static Context, token: u64, data: *const u8, len: usize) -> Status {
+        let table = context.table();
+        // SAFETY: the table lives for ever; `data` is null or leads to `len` bytes in each test.
+        unsafe { ((*table).reply.unwrap())((*table).ctx, token, Status::OK, data, len) }
+    }
+
+    #[test]
+    fn exactly_one_reply_is_taken_for_a_request() {
+        let context = Context::leak("test");
+        context.expect(7);
+        assert_eq!(send(context, 8, b"x".as_ptr(), 1), Status::STALE);
+        assert_eq!(send(context, 7, b"one".as_ptr(), 3), Status::OK);
+        assert_eq!(send(context, 7, b"two".as_ptr(), 3), Status::STALE);
+        let taken = context.take_reply();
+        assert_eq!(taken, Replied::Yes(Reply { status: Status::OK, data: b"one".to_vec() }));
+        assert_eq!(send(context, 7, b"late".as_ptr(), 4), Status::STALE);
+    }
+
+    #[test]
+    fn bad_bytes_are_refused_and_known_as_such() {
+        let context = Context::leak("test");
+        context.expect(1);
+        assert_eq!(send(context, 1, std::ptr::null(), 5), Status::FAILED);
+        assert!(matches!(context.take_reply(), Replied::Bad(_)));
+        context.expect(2);
+        let large = vec![0; MAX_REPLY + 1];
+        assert_eq!(send(context, 2, large.as_ptr(), large.len()), Status::FAILED);
+        assert!(matches!(context.take_reply(), Replied::Bad(_)));
+        context.expect(3);
+        assert_eq!(send(context, 3, std::ptr::null(), 0), Status::OK);
+    }
+
+    #[test]
+    fn a_buried_context_answers_that_it_is_dead() {
+        let context = Context::leak("test");
+        context.expect(1);
+        context.bury();
+        assert_eq!(send(context, 1, b"x".as_ptr(), 1), Status::DEAD);
+    }
+
+    #[test]
+    fn unknown_interfaces_are_null_and_mistakes_in_the_configuration_are_kept() {
+        let context = Context::leak("test");
+        let table = context.table();
+        let find = |id: &str| {
+            // SAFETY: the table lives for ever, the id is readable.
+            unsafe { ((*table).get_interface.unwrap())((*table).ctx, id.as_ptr(), id.len()) }
+        };
+        assert!(find("nrih.selftest-unknown/1").is_null());
+        let found = find(CONFIG_ERROR_ID).cast::<ConfigErrorInterface>();
+        // SAFETY: the interface lives for ever, the strings are readable.
+        unsafe {
+            ((*found).report.unwrap())((*table).ctx, b"a.b".as_ptr(), 3, b"no".as_ptr(), 2);
+        }
+        assert_eq!(
+            context.take_config_errors(),
+            [ConfigError { key: "a.b".into(), message: "no".into() }]
+        );
+    }
+}

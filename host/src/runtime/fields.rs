@@ -1,0 +1,441 @@
+//! Protobuf messages as bytes: walked, renumbered and checked, never decoded into objects.
+//!
+//! Requests and replies pass the host as the bytes that came, so that a component may use fields
+//! that the host was not built with. What the host must know of them is read here.
+
+use thiserror::Error;
+
+/// Deeper nesting than any NRI message has.
+const MAX_DEPTH: u32 = 32;
+
+/// Why bytes are not the message that they should be.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Malformed {
+    /// The bytes end in the middle of a field.
+    #[error("the message is cut off")]
+    Truncated,
+    /// A number has more than ten bytes, or does not fit 64 bits.
+    #[error("a number is too long")]
+    LongNumber,
+    /// Field number 0, or one past the largest.
+    #[error("field number {0} is not allowed")]
+    FieldNumber(u64),
+    /// A wire type that proto3 does not have.
+    #[error("field {field} has wire type {wire_type}")]
+    WireType {
+        /// Number of the field.
+        field: u32,
+        /// The wire type.
+        wire_type: u8,
+    },
+    /// A field has another kind of value than its message defines.
+    #[error("field {field} of {message} has a value of the wrong kind")]
+    WrongKind {
+        /// Name of the message.
+        message: &'static str,
+        /// Number of the field.
+        field: u32,
+    },
+    /// A string is not UTF-8.
+    #[error("field {field} of {message} is not UTF-8")]
+    NotUtf8 {
+        /// Name of the message.
+        message: &'static str,
+        /// Number of the field.
+        field: u32,
+    },
+    /// Nested deeper than any message of the protocol.
+    #[error("the message is nested too deeply")]
+    TooDeep,
+}
+
+/// The value of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// Wire type 0.
+    Varint(u64),
+    /// Wire types 1 and 5.
+    Fixed,
+    /// Wire type 2.
+    Bytes(&'a [u8]),
+}
+
+/// One field of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Field<'a> {
+    /// Its number.
+    pub number: u32,
+    /// Its value.
+    pub value: Value<'a>,
+    /// Tag and value as they stand in the message.
+    pub encoded: &'a [u8],
+}
+
+/// The fields of a message, in order. Ends after the first error.
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    /// Walks `message`.
+    pub fn of(message: &'a [u8]) -> Self {
+        Self { rest: message }
+    }
+
+    fn field(&mut self) -> Result<Field<'a>, Malformed> {
+        let start = self.rest;
+        let tag = self.varint()?;
+        let number = u32::try_from(tag >> 3)
+            .ok()
+            .filter(|number| (1..1 << 29).contains(number))
+            .ok_or(Malformed::FieldNumber(tag >> 3))?;
+        let value = match tag & 7 {
+            0 => Value::Varint(self.varint()?),
+            1 => self.take(8).map(|_| Value::Fixed)?,
+            2 => {
+                let len = self.varint()?;
+                let len = usize::try_from(len).map_err(|_| Malformed::Truncated)?;
+                Value::Bytes(self.take(len)?)
+            }
+            5 => self.take(4).map(|_| Value::Fixed)?,
+            wire_type => {
+                let wire_type = u8::try_from(wire_type).expect("three bits");
+                return Err(Malformed::WireType { field: number, wire_type });
+            }
+        };
+        let encoded = &start[..start.len() - self.rest.len()];
+        Ok(Field { number, value, encoded })
+    }
+
+    fn varint(&mut self) -> Result<u64, Malformed> {
+        let mut value = 0u64;
+        for (index, byte) in self.rest.iter().enumerate() {
+            let bits = u64::from(byte & 0x7f);
+            if index == 9 && bits > 1 {
+                return Err(Malformed::LongNumber);
+            }
+            value |= bits << (7 * index);
+            if byte & 0x80 == 0 {
+                self.rest = &self.rest[index + 1..];
+                return Ok(value);
+            }
+            if index == 9 {
+                return Err(Malformed::LongNumber);
+            }
+        }
+        Err(Malformed::Truncated)
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'a [u8], Malformed> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(Malformed::Truncated)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<Field<'a>, Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let field = self.field();
+        if field.is_err() {
+            self.rest = &[];
+        }
+        Some(field)
+    }
+}
+
+/// The last value of field `number` if it holds bytes, as protobuf readers take it.
+///
+/// `None` as well when the message is malformed before a value is found.
+pub fn bytes_field(message: &[u8], number: u32) -> Option<&[u8]> {
+    Fields::of(message)
+        .map_while(Result::ok)
+        .filter(|field| field.number == number)
+        .filter_map(|field| match field.value {
+            Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        })
+        .last()
+}
+
+/// Like [`bytes_field`], for a string; empty if there is none.
+pub fn text_field(message: &[u8], number: u32) -> &str {
+    bytes_field(message, number)
+        .and_then(|bytes| std::str::from_utf8(bytes).ok())
+        .unwrap_or_default()
+}
+
+/// Turns a `StateChangeEvent` into the number of its event and the request that it stands for.
+///
+/// The pod moves from field 2 to 1, the container from 3 to 2: so they stand in every request.
+///
+/// # Errors
+///
+/// When the message is malformed.
+pub fn split_state_change(message: &[u8]) -> Result<(u32, Vec<u8>), Malformed> {
+    let mut event = 0;
+    let mut request = Vec::with_capacity(message.len());
+    for field in Fields::of(message) {
+        let field = field?;
+        match (field.number, field.value) {
+            (1, Value::Varint(number)) => event = u32::try_from(number).unwrap_or(u32::MAX),
+            (2 | 3, Value::Bytes(_)) => {
+                // Tags of fields below 16 are one byte, so the next lower number is 8 less.
+                request.push(field.encoded[0] - 8);
+                request.extend_from_slice(&field.encoded[1..]);
+            }
+            _ => {}
+        }
+    }
+    Ok((event, request))
+}
+
+/// Splits a chunk of Synchronize into whether there is more to come, and the rest of it.
+///
+/// Protobuf merges repeated fields of concatenated messages, so the rests of all chunks, one after
+/// the other, are the whole message.
+///
+/// # Errors
+///
+/// When the message is malformed.
+pub fn split_synchronize(chunk: &[u8], joined: &mut Vec<u8>) -> Result<bool, Malformed> {
+    const MORE: u32 = 3;
+    let mut more = false;
+    let mut rest_from = 0;
+    let mut at = 0;
+    for field in Fields::of(chunk) {
+        let field = field?;
+        if field.number == MORE {
+            more = matches!(field.value, Value::Varint(value) if value != 0);
+            joined.extend_from_slice(&chunk[rest_from..at]);
+            rest_from = at + field.encoded.len();
+        }
+        at += field.encoded.len();
+    }
+    joined.extend_from_slice(&chunk[rest_from..]);
+    Ok(more)
+}
+
+/// The adjustment in a `CreateContainerResponse` sets a sysctl.
+pub fn adjusts_sysctl(response: &[u8]) -> bool {
+    const ADJUST: u32 = 1;
+    const LINUX: u32 = 6;
+    const SYSCTL: u32 = 8;
+    nested(response, ADJUST)
+        .flat_map(|adjust| nested(adjust, LINUX))
+        .any(|linux| nested(linux, SYSCTL).next().is_some())
+}
+
+fn nested(message: &[u8], number: u32) -> impl Iterator<Item = &[u8]> {
+    Fields::of(message)
+        .map_while(Result::ok)
+        .filter(move |field| field.number == number)
+        .filter_map(|field| match field.value {
+            Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        })
+}
+
+/// What a field of a message of the protocol holds.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Varint,
+    Varints,
+    Text,
+    #[expect(dead_code, reason = "the protocol has no bytes field so far")]
+    Bytes,
+    Message(usize),
+}
+
+/// A message of the protocol: its name and its fields by number.
+#[derive(Debug)]
+pub struct Shape {
+    name: &'static str,
+    fields: &'static [(u32, Kind)],
+}
+
+mod shapes {
+    use super::{Kind, Shape};
+
+    include!(concat!(env!("OUT_DIR"), "/shapes.rs"));
+}
+
+impl Shape {
+    /// The message with this name, `CreateContainerResponse`.
+    pub fn of(name: &str) -> Option<&'static Self> {
+        shapes::SHAPES.iter().find(|shape| shape.name == name)
+    }
+
+    /// Checks that the runtime will be able to read `message`. Fields that the protocol does not
+    /// have are passed over.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong first.
+    pub fn check(&self, message: &[u8]) -> Result<(), Malformed> {
+        self.check_at(message, MAX_DEPTH)
+    }
+
+    fn check_at(&self, message: &[u8], depth: u32) -> Result<(), Malformed> {
+        let deeper = depth.checked_sub(1).ok_or(Malformed::TooDeep)?;
+        for field in Fields::of(message) {
+            let Field { number, value, .. } = field?;
+            let Ok(index) = self.fields.binary_search_by_key(&number, |(n, _)| *n) else {
+                continue;
+            };
+            match (self.fields[index].1, value) {
+                (Kind::Varint | Kind::Varints, Value::Varint(_)) => {}
+                (Kind::Bytes, Value::Bytes(_)) => {}
+                (Kind::Varints, Value::Bytes(packed)) => {
+                    let mut numbers = Fields::of(packed);
+                    while !numbers.rest.is_empty() {
+                        numbers.varint()?;
+                    }
+                }
+                (Kind::Text, Value::Bytes(text)) => {
+                    std::str::from_utf8(text).map_err(|_| Malformed::NotUtf8 {
+                        message: self.name,
+                        field: number,
+                    })?;
+                }
+                (Kind::Message(index), Value::Bytes(nested)) => {
+                    shapes::SHAPES[index].check_at(nested, deeper)?;
+                }
+                _ => return Err(Malformed::WrongKind { message: self.name, field: number }),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nri_plugin_api::api;
+    use proptest::prelude::*;
+    use protobuf::Message as _;
+
+    use super::*;
+
+    fn pod(name: &str) -> api::PodSandbox {
+        let mut pod = api::PodSandbox::new();
+        pod.name = name.into();
+        pod.annotations.insert("key".into(), "value".into());
+        pod
+    }
+
+    fn response() -> api::CreateContainerResponse {
+        let mut response = api::CreateContainerResponse::new();
+        let adjust = response.adjust.mut_or_insert_default();
+        adjust.annotations.insert("a".into(), "b".into());
+        let linux = adjust.linux.mut_or_insert_default();
+        linux.devices.push(api::LinuxDevice {
+            path: "/dev/x".into(),
+            major: -1,
+            ..Default::default()
+        });
+        linux.scheduler.mut_or_insert_default().flags =
+            vec![api::LinuxSchedulerFlag::SCHED_FLAG_RECLAIM.into(); 3];
+        response
+    }
+
+    #[test]
+    fn a_state_change_becomes_the_request_that_it_stands_for() {
+        let mut event = api::StateChangeEvent::new();
+        event.event = api::Event::POST_START_CONTAINER.into();
+        event.pod = Some(pod("p")).into();
+        event.container.mut_or_insert_default().name = "c".into();
+        let (number, request) = split_state_change(&event.write_to_bytes().unwrap()).unwrap();
+        assert_eq!(number, 7);
+        let request = api::PostStartContainerRequest::parse_from_bytes(&request).unwrap();
+        assert_eq!(request.pod, event.pod);
+        assert_eq!(request.container, event.container);
+    }
+
+    #[test]
+    fn chunks_of_synchronize_join_to_the_whole_message() {
+        let mut joined = Vec::new();
+        for (name, more) in [("a", true), ("b", true), ("c", false)] {
+            let chunk = api::SynchronizeRequest {
+                pods: vec![pod(name)],
+                more,
+                ..Default::default()
+            };
+            let said = split_synchronize(&chunk.write_to_bytes().unwrap(), &mut joined).unwrap();
+            assert_eq!(said, more);
+        }
+        let whole = api::SynchronizeRequest::parse_from_bytes(&joined).unwrap();
+        let names: Vec<&str> = whole.pods.iter().map(|pod| pod.name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        assert!(!whole.more);
+    }
+
+    #[test]
+    fn a_real_response_passes_and_one_cut_off_anywhere_does_not() {
+        let shape = Shape::of("CreateContainerResponse").unwrap();
+        let bytes = response().write_to_bytes().unwrap();
+        assert_eq!(shape.check(&bytes), Ok(()));
+        // One nested message: every shorter piece ends inside of it.
+        for len in 1..bytes.len() {
+            assert!(shape.check(&bytes[..len]).is_err(), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn wrong_kinds_and_bad_strings_are_refused_and_unknown_fields_are_not() {
+        let shape = Shape::of("ContainerUpdate").unwrap();
+        let id_as_number = [0x08, 1];
+        assert!(matches!(shape.check(&id_as_number), Err(Malformed::WrongKind { field: 1, .. })));
+        let id_not_utf8 = [0x0a, 1, 0xff];
+        assert!(matches!(shape.check(&id_not_utf8), Err(Malformed::NotUtf8 { field: 1, .. })));
+        let unknown = [0xfa, 0x3f, 1, 0xff];
+        assert_eq!(shape.check(&unknown), Ok(()));
+        let group = [0x0b];
+        assert!(matches!(shape.check(&group), Err(Malformed::WireType { .. })));
+        let field_zero = [0x02, 0];
+        assert_eq!(shape.check(&field_zero), Err(Malformed::FieldNumber(0)));
+    }
+
+    #[test]
+    fn names_are_read_from_a_request_without_decoding_it() {
+        let mut request = api::CreateContainerRequest::new();
+        request.pod = Some(pod("web")).into();
+        let bytes = request.write_to_bytes().unwrap();
+        let pod = bytes_field(&bytes, 1).unwrap();
+        assert_eq!(text_field(pod, 2), "web");
+        assert_eq!(text_field(pod, 4), "");
+    }
+
+    #[test]
+    fn a_sysctl_in_an_adjustment_is_seen() {
+        let mut response = response();
+        assert!(!adjusts_sysctl(&response.write_to_bytes().unwrap()));
+        let linux = response.adjust.mut_or_insert_default().linux.mut_or_insert_default();
+        linux.sysctl.insert("net.core.somaxconn".into(), "1".into());
+        assert!(adjusts_sysctl(&response.write_to_bytes().unwrap()));
+    }
+
+    proptest! {
+        #[test]
+        fn what_passes_the_check_can_be_decoded(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let shape = Shape::of("CreateContainerResponse").unwrap();
+            if shape.check(&bytes).is_ok() {
+                prop_assert!(api::CreateContainerResponse::parse_from_bytes(&bytes).is_ok());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..256)) {
+            let mut joined = Vec::new();
+            let _ = split_synchronize(&bytes, &mut joined);
+            prop_assert!(joined.len() <= bytes.len());
+            if let Ok((_, request)) = split_state_change(&bytes) {
+                prop_assert!(request.len() <= bytes.len());
+            }
+        }
+    }
+}

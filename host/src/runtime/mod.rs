@@ -1,0 +1,17 @@
+//! Towards the container runtime: framing, messages, versions, and the rules of one connection.
+//!
+//! | module | job |
+//! |---|---|
+//! | [`mux`] | byte streams in frames over one socket, inbound |
+//! | [`ttrpc`] | messages on those streams, both directions |
+//! | [`connection`] | one socket: who reads, who writes, how it ends |
+//! | [`version`] | which runtime speaks which NRI, and what it understands |
+//! | [`fields`] | protobuf messages as bytes: walk, renumber, check |
+//! | [`session`] | one plugin on one connection, from registration to loss |
+
+pub mod connection;
+pub mod fields;
+pub mod mux;
+pub mod session;
+pub mod ttrpc;
+pub mod version;

@@ -1,0 +1,442 @@
+//! One plugin on one connection: registered, configured, synchronized, then serving calls until the
+//! connection is lost. A session is never used again.
+//!
+//! The host alone answers Configure, Shutdown, all but the last chunk of Synchronize, and methods
+//! that the component does not handle or nobody knows. Everything else comes out of
+//! [`Session::next_call`], in one form whichever dialect the runtime speaks.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use nri_plugin_api::abi::Method;
+use nri_plugin_api::api;
+use protobuf::Message as _;
+use thiserror::Error;
+use tokio::sync::Notify;
+use ttrpc::proto::{Code, Request, Response};
+
+use super::connection::{Connection, Lost, Patience};
+use super::fields::{self, Malformed};
+use super::mux::{Message, PLUGIN_STREAM, RUNTIME_STREAM};
+use super::ttrpc::{Answer, MAX_BODY, MessageKind, Outgoing};
+use super::version::{EVENTS_BEFORE_0_10, RuntimeVersion, event_mask};
+
+const PLUGIN_SERVICE: &str = "nri.pkg.api.v1alpha1.Plugin";
+const RUNTIME_SERVICE: &str = "nri.pkg.api.v1alpha1.Runtime";
+/// Number of our RegisterPlugin call, the first of a connection.
+const REGISTER_CALL: u32 = 1;
+/// Time that a runtime gives a call when it does not say: NRI's default.
+const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+/// Most that is kept of a synchronization: some 100,000 containers.
+const MAX_SYNCHRONIZE: usize = 256 << 20;
+
+/// Who registers, and for what.
+#[derive(Clone, Debug)]
+pub struct Registration {
+    /// Plugin name.
+    pub name: String,
+    /// Plugin index, 0 to 99.
+    pub index: u8,
+    /// Methods that the component handles, as [`Method::bit`]s.
+    pub methods: u64,
+    /// Ask the runtime to fail an operation when the plugin is late or lost.
+    pub fail_request: bool,
+    /// Subscribe to no event that an old runtime does not know: this one refused a mask before.
+    pub oldest_events_only: bool,
+}
+
+/// What the runtime said in Configure.
+#[derive(Clone, Debug, Default)]
+pub struct Configured {
+    /// Name and versions.
+    pub runtime: RuntimeVersion,
+    /// Time for one call; `None` on runtimes that do not say.
+    pub request_timeout: Option<Duration>,
+    /// Time for the registration; `None` on runtimes that do not say.
+    pub registration_timeout: Option<Duration>,
+    /// The events that were subscribed to.
+    pub events: u32,
+}
+
+/// How a session ended.
+#[derive(Debug, Error)]
+pub enum End {
+    /// The connection was lost.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    /// The runtime does not want this plugin.
+    #[error("the runtime refused the registration: {0}")]
+    Refused(String),
+    /// The registration, Configure or Synchronize did not come in time.
+    #[error("no {awaited} within {} s", limit.as_secs())]
+    HandshakeTimeout {
+        /// What was waited for.
+        awaited: &'static str,
+        /// How long.
+        limit: Duration,
+    },
+    /// The host ended it.
+    #[error("{0}")]
+    Asked(&'static str),
+}
+
+/// How far a session has come.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// RegisterPlugin was answered.
+    pub registered: bool,
+    /// Configure was answered.
+    pub configured: Option<Configured>,
+    /// Synchronize was answered: the session is active.
+    pub synchronized: Option<Instant>,
+    /// The session is over.
+    pub ended: Option<Arc<End>>,
+}
+
+/// How a call came in, which decides what its answer looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// As a method of its own.
+    Dedicated,
+    /// As a `StateChange` event.
+    StateChange,
+}
+
+/// One call for the component.
+#[derive(Debug)]
+pub struct Call {
+    /// Number of the call on its connection.
+    pub number: u32,
+    /// What is called.
+    pub method: Method,
+    /// How it came in.
+    pub dialect: Dialect,
+    /// The encoded request message of the method.
+    pub payload: Vec<u8>,
+    /// Time that the runtime gives for the answer, from when the call was read.
+    pub time: Duration,
+}
+
+/// A request that the host itself answers.
+struct HostAnswer {
+    answer: Answer,
+    /// It was the last chunk of Synchronize.
+    synchronizes: bool,
+}
+
+impl From<Answer> for HostAnswer {
+    fn from(answer: Answer) -> Self {
+        Self { answer, synchronizes: false }
+    }
+}
+
+/// One plugin on one connection.
+pub struct Session {
+    connection: Connection,
+    registration: Registration,
+    progress: Mutex<Progress>,
+    chunks: Mutex<Vec<u8>>,
+    notice: Arc<Notify>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("registration", &self.registration)
+            .field("progress", &self.progress())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// A session on a fresh connection. `notice` is told of all progress.
+    pub fn new(connection: Connection, registration: Registration, notice: Arc<Notify>) -> Self {
+        Self {
+            connection,
+            registration,
+            progress: Mutex::default(),
+            chunks: Mutex::default(),
+            notice,
+        }
+    }
+
+    /// The connection, to wait on.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// How far the session has come.
+    pub fn progress(&self) -> Progress {
+        lock(&self.progress).clone()
+    }
+
+    /// The session is over.
+    pub fn has_ended(&self) -> bool {
+        lock(&self.progress).ended.is_some()
+    }
+
+    /// The runtime dies of sysctl adjustments.
+    pub fn dies_of_sysctl(&self) -> bool {
+        let progress = lock(&self.progress);
+        progress.configured.as_ref().is_some_and(|c| c.runtime.dies_of_sysctl())
+    }
+
+    /// Calls RegisterPlugin. The answer shows in [`Session::progress`].
+    ///
+    /// The runtime may call Configure before it answers, so somebody must be reading.
+    pub fn register(&self) {
+        let registration = api::RegisterPluginRequest {
+            plugin_name: self.registration.name.clone(),
+            plugin_idx: format!("{:02}", self.registration.index),
+            ..Default::default()
+        };
+        let request = Request {
+            service: RUNTIME_SERVICE.to_owned(),
+            method: "RegisterPlugin".to_owned(),
+            payload: encode(&registration),
+            ..Default::default()
+        };
+        let message = Outgoing::request(RUNTIME_STREAM, REGISTER_CALL, &request);
+        // A fresh socket has room for it.
+        if let Err(lost) = self.connection.write(&message, Patience::Never) {
+            self.end(lost.into());
+        }
+    }
+
+    /// Serves the connection until a call for the component arrives. `None` without patience when
+    /// there is none now.
+    ///
+    /// # Errors
+    ///
+    /// When the session has ended.
+    pub fn next_call(&self, patience: Patience) -> Result<Option<Call>, Arc<End>> {
+        loop {
+            match self.connection.read(patience) {
+                Ok(Some(message)) => {
+                    if let Some(call) = self.take_in(message, patience) {
+                        return Ok(Some(call));
+                    }
+                }
+                Ok(None) => return Ok(None),
+                Err(lost) => return Err(self.end(lost.into())),
+            }
+        }
+    }
+
+    /// Answers a call that came out of [`Session::next_call`].
+    pub fn answer(&self, call: &Call, answer: Answer, patience: Patience) {
+        let answer = match (call.dialect, answer) {
+            (Dialect::StateChange, Answer::Payload(_)) => Answer::EMPTY,
+            (_, answer) => answer,
+        };
+        self.write_answer(call.number, answer, patience);
+        if call.method == Method::Synchronize {
+            self.synchronized();
+        }
+    }
+
+    /// Ends the session, for the reason given unless it has ended already.
+    pub fn end(&self, end: End) -> Arc<End> {
+        let mut first = Arc::new(end);
+        self.advance(|progress| {
+            first = Arc::clone(progress.ended.get_or_insert_with(|| Arc::clone(&first)));
+        });
+        self.connection.close();
+        first
+    }
+
+    /// The session ends after what is being answered now.
+    pub fn wind_down(&self) {
+        self.connection.stop_reading();
+    }
+
+    fn synchronized(&self) {
+        self.advance(|progress| {
+            progress.synchronized.get_or_insert_with(Instant::now);
+        });
+    }
+
+    fn advance(&self, change: impl FnOnce(&mut Progress)) {
+        change(&mut lock(&self.progress));
+        self.notice.notify_one();
+    }
+
+    fn write_answer(&self, number: u32, answer: Answer, patience: Patience) {
+        let message = Outgoing::response(PLUGIN_STREAM, number, answer);
+        if let Err(lost) = self.connection.write(&message, patience) {
+            self.end(lost.into());
+        }
+    }
+
+    fn take_in(&self, message: Message, patience: Patience) -> Option<Call> {
+        match (message.stream, message.header.kind) {
+            (RUNTIME_STREAM, MessageKind::Response) => {
+                self.take_response(&message);
+                None
+            }
+            (PLUGIN_STREAM, MessageKind::Request) => {
+                let number = message.header.stream_number;
+                match self.take_request(&message) {
+                    Ok(call) => Some(call),
+                    Err(HostAnswer { answer, synchronizes }) => {
+                        self.write_answer(number, answer, patience);
+                        if synchronizes {
+                            self.synchronized();
+                        }
+                        None
+                    }
+                }
+            }
+            // Nothing else has a meaning in unary calls.
+            _ => None,
+        }
+    }
+
+    fn take_response(&self, message: &Message) {
+        if message.header.stream_number != REGISTER_CALL {
+            return;
+        }
+        match Response::parse_from_bytes(&message.body) {
+            Ok(response) if response.status.code() == Code::OK => {
+                self.advance(|progress| progress.registered = true);
+            }
+            Ok(response) => {
+                self.end(End::Refused(response.status.message.clone()));
+            }
+            Err(_) => {
+                self.end(End::Refused("its answer cannot be read".to_owned()));
+            }
+        }
+    }
+
+    /// A call for the component, or what the host itself answers.
+    fn take_request(&self, message: &Message) -> Result<Call, HostAnswer> {
+        if message.oversized {
+            let text = format!("the request is larger than {MAX_BODY} bytes");
+            return Err(invalid(&text).into());
+        }
+        let request = Request::parse_from_bytes(&message.body)
+            .map_err(|error| invalid(&format_args!("the request cannot be read: {error}")))?;
+        if request.service != PLUGIN_SERVICE {
+            return Err(Answer::unimplemented(&request.service, &request.method).into());
+        }
+        let number = message.header.stream_number;
+        let time = self.time_for(&request);
+        let call = |method: Method, dialect, payload| {
+            if self.registration.methods & method.bit() == 0 {
+                let synchronizes = method == Method::Synchronize;
+                return Err(HostAnswer { answer: Answer::EMPTY, synchronizes });
+            }
+            Ok(Call { number, method, dialect, payload, time })
+        };
+        match (request.method.as_str(), Method::from_name(&request.method)) {
+            ("Configure", _) => Err(self.configure(&request.payload).into()),
+            ("Shutdown", _) => Err(Answer::EMPTY.into()),
+            ("StateChange", _) => {
+                let (event, payload) =
+                    fields::split_state_change(&request.payload).map_err(|e| unreadable(&e))?;
+                match Method::from_number(event) {
+                    Some(method) => call(method, Dialect::StateChange, payload),
+                    None => Err(Answer::EMPTY.into()),
+                }
+            }
+            (_, Some(Method::Synchronize)) => {
+                let payload = self.join_chunk(&request.payload)?;
+                call(Method::Synchronize, Dialect::Dedicated, payload)
+            }
+            (_, Some(method)) => call(method, Dialect::Dedicated, request.payload),
+            (_, None) => {
+                Err(Answer::unimplemented(&request.service, &request.method).into())
+            }
+        }
+    }
+
+    fn time_for(&self, request: &Request) -> Duration {
+        match u64::try_from(request.timeout_nano) {
+            Ok(nanos) if nanos > 0 => Duration::from_nanos(nanos),
+            _ => lock(&self.progress)
+                .configured
+                .as_ref()
+                .and_then(|configured| configured.request_timeout)
+                .unwrap_or(DEFAULT_REQUEST_TIMEOUT),
+        }
+    }
+
+    fn configure(&self, payload: &[u8]) -> Answer {
+        let request = match api::ConfigureRequest::parse_from_bytes(payload) {
+            Ok(request) => request,
+            Err(error) => {
+                return invalid(&format_args!("the configuration cannot be read: {error}"));
+            }
+        };
+        let runtime = RuntimeVersion {
+            name: request.runtime_name,
+            version: request.runtime_version,
+            nri_version: request.NRI_version,
+        };
+        let known = match self.registration.oldest_events_only {
+            true => EVENTS_BEFORE_0_10,
+            false => runtime.known_events(),
+        };
+        let events = event_mask(self.registration.methods, known);
+        self.advance(|progress| {
+            progress.configured = Some(Configured {
+                runtime,
+                request_timeout: millis(request.request_timeout),
+                registration_timeout: millis(request.registration_timeout),
+                events,
+            });
+        });
+        let policy = api::FailurePolicy {
+            fail_request: self.registration.fail_request,
+            keep_connected: true,
+            ..Default::default()
+        };
+        Answer::Payload(encode(&api::ConfigureResponse {
+            events: i32::try_from(events).expect("a mask has 14 bits"),
+            failure_policy: Some(policy).into(),
+            ..Default::default()
+        }))
+    }
+
+    /// The whole of Synchronize, or the answer to a chunk that is not the last.
+    fn join_chunk(&self, chunk: &[u8]) -> Result<Vec<u8>, Answer> {
+        let mut joined = lock(&self.chunks);
+        let wanted = self.registration.methods & Method::Synchronize.bit() != 0;
+        let mut unwanted = Vec::new();
+        let into = if wanted { &mut *joined } else { &mut unwanted };
+        let more = fields::split_synchronize(chunk, into).map_err(|e| unreadable(&e))?;
+        if joined.len() > MAX_SYNCHRONIZE {
+            *joined = Vec::new();
+            let text = format!("the synchronization has more than {MAX_SYNCHRONIZE} bytes");
+            return Err(invalid(&text));
+        }
+        if more {
+            let answer = api::SynchronizeResponse { more, ..Default::default() };
+            return Err(Answer::Payload(encode(&answer)));
+        }
+        Ok(std::mem::take(&mut *joined))
+    }
+}
+
+fn millis(value: i64) -> Option<Duration> {
+    u64::try_from(value).ok().filter(|ms| *ms > 0).map(Duration::from_millis)
+}
+
+fn unreadable(malformed: &Malformed) -> Answer {
+    invalid(&format_args!("the request cannot be read: {malformed}"))
+}
+
+fn invalid(text: &dyn fmt::Display) -> Answer {
+    Answer::Error { code: Code::INVALID_ARGUMENT, text: text.to_string() }
+}
+
+fn encode(message: &impl protobuf::Message) -> Vec<u8> {
+    message.write_to_bytes().expect("encoding into memory fails only past 2 GiB")
+}
+
+/// What is locked stays in order even if its holder panicked: each update is a single step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,329 @@
+//! Keeps every component connected, in order, and in step with the runtime.
+//!
+//! One loop looks at the state of all components whenever anything has happened, and does what is
+//! due: one handshake at a time, in index order. It waits for nothing but the next event, runs no
+//! component code, and no request waits for it.
+
+mod backoff;
+mod member;
+mod socket;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, mpsc, oneshot};
+
+pub use member::{Member, SessionState};
+pub use socket::Trouble;
+
+use crate::admin::notify::ServiceManager;
+use crate::admin::status::Status;
+use crate::component::seat::Condition;
+use crate::config::BrokenComponent;
+use crate::runtime::connection::Connection;
+use backoff::SocketBackoff;
+use socket::{SocketWatch, connect_to};
+
+/// The unit is told that it is ready after this time even if required components are not: the
+/// kubelet stands behind it.
+const READY_LIMIT: Duration = Duration::from_secs(10);
+/// How often a trouble with the socket is logged while it lasts.
+const TROUBLE_INTERVAL: Duration = Duration::from_secs(60);
+/// How long the host waits for its components when it ends.
+const STOP_LIMIT: Duration = Duration::from_secs(4);
+/// Longest wait for a socket when its folder cannot be watched.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A component that is configured but not run.
+#[derive(Clone, Debug)]
+pub enum Absent {
+    /// Switched off.
+    Disabled {
+        /// Its name.
+        name: String,
+        /// Its index.
+        index: u8,
+    },
+    /// Its configuration, its file or its code does not allow it.
+    Broken {
+        /// Its name, if it has one.
+        name: Option<String>,
+        /// Its index, if it has one.
+        index: Option<u8>,
+        /// The host is not ready without it.
+        required: bool,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl From<&BrokenComponent> for Absent {
+    fn from(broken: &BrokenComponent) -> Self {
+        let mistakes: Vec<String> = broken.mistakes.iter().map(ToString::to_string).collect();
+        Self::Broken {
+            name: broken.name.clone(),
+            index: broken.index,
+            required: broken.required,
+            reason: mistakes.join("; "),
+        }
+    }
+}
+
+/// What others ask the supervisor.
+#[derive(Debug)]
+pub enum Question {
+    /// How is everything?
+    Status(oneshot::Sender<Status>),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Supervisor {
+    socket: PathBuf,
+    members: Vec<Member>,
+    absent: Vec<Absent>,
+    notice: Arc<Notify>,
+    watch: Option<SocketWatch>,
+    socket_backoff: SocketBackoff,
+    trouble: Option<Obstacle>,
+    service: ServiceManager,
+    started: Instant,
+}
+
+/// A trouble with the socket that lasts.
+#[derive(Debug)]
+struct Obstacle {
+    trouble: Trouble,
+    since: Instant,
+    logged: Instant,
+    retry: Instant,
+}
+
+impl Supervisor {
+    /// A supervisor of components that have been started with the same `notice`.
+    pub fn new(
+        socket: PathBuf,
+        members: Vec<Member>,
+        absent: Vec<Absent>,
+        notice: Arc<Notify>,
+        service: ServiceManager,
+    ) -> Self {
+        let watch = SocketWatch::new(&socket)
+            .inspect_err(|error| {
+                tracing::warn!(%error, "the socket's folder cannot be watched: polling instead");
+            })
+            .ok();
+        Self {
+            socket,
+            members,
+            absent,
+            notice,
+            watch,
+            socket_backoff: SocketBackoff::default(),
+            trouble: None,
+            service,
+            started: Instant::now(),
+        }
+    }
+
+    /// Serves until `stop` is done, then ends every component in order.
+    pub async fn run(mut self, mut questions: mpsc::Receiver<Question>, stop: impl Future) {
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let next = self.step(Instant::now());
+            tokio::select! {
+                () = self.notice.notified() => {}
+                () = sleep_until(next) => {}
+                () = watched(&mut self.watch) => self.socket_changed(),
+                Some(question) = questions.recv() => self.answer(question),
+                _ = &mut stop => break,
+            }
+        }
+        self.wind_down().await;
+    }
+
+    /// Does what is due, and says when something will be due next.
+    fn step(&mut self, now: Instant) -> Option<Instant> {
+        let mut next = None;
+        for member in &mut self.members {
+            // A member that asks to be seen again now is: a session that ended waits or is due.
+            while let Some(at) = member.observe(now) {
+                if at > now {
+                    next = earlier(next, Some(at));
+                    break;
+                }
+            }
+        }
+        next = earlier(next, self.start_handshake(now));
+        let ready_by = self.started + READY_LIMIT;
+        let ready = self.is_ready();
+        self.service.tell(ready || now >= ready_by, &self.summary());
+        next = earlier(next, Some(ready_by).filter(|at| *at > now));
+        earlier(next, self.service.next_ping(now))
+    }
+
+    /// Connects the next component, if none is in its handshake and the socket allows it.
+    fn start_handshake(&mut self, now: Instant) -> Option<Instant> {
+        let busy = self.members.iter().any(|m| matches!(m.session, SessionState::Handshaking(_)));
+        if busy {
+            return None;
+        }
+        if let Some(obstacle) = &self.trouble
+            && obstacle.retry > now
+        {
+            return Some(obstacle.retry);
+        }
+        let due = self
+            .members
+            .iter_mut()
+            .filter(|member| member.handshake_turn(now).is_some())
+            .min_by(|a, b| a.handshake_turn(now).cmp(&b.handshake_turn(now)))?;
+        match connect_to(&self.socket) {
+            Ok(stream) => {
+                self.socket_backoff.reset();
+                if let Some(obstacle) = self.trouble.take() {
+                    let after = now.duration_since(obstacle.since);
+                    tracing::info!(socket = %self.socket.display(), ?after, "connected");
+                }
+                match Connection::new(stream) {
+                    Ok(connection) => due.register(connection, &self.notice, now),
+                    Err(error) => tracing::error!(%error, "a connection cannot be set up"),
+                }
+                None
+            }
+            Err(trouble) => Some(self.hindered(trouble, now)),
+        }
+    }
+
+    fn hindered(&mut self, trouble: Trouble, now: Instant) -> Instant {
+        let refused = trouble == Trouble::Refused;
+        let mut wait = self.socket_backoff.after(refused, now, fastrand::f64());
+        if self.watch.is_none() {
+            wait = wait.min(POLL_INTERVAL);
+        }
+        let retry = now + wait;
+        let known = self.trouble.take().filter(|known| known.trouble == trouble);
+        let mut obstacle =
+            known.unwrap_or(Obstacle { trouble, since: now, logged: now, retry });
+        let lasts = now.duration_since(obstacle.since);
+        // A runtime that has just made its socket refuses for a moment: that is no news.
+        let news = obstacle.logged == obstacle.since && (!refused || lasts > Duration::from_secs(1));
+        if news || now.duration_since(obstacle.logged) >= TROUBLE_INTERVAL {
+            let socket = self.socket.display();
+            tracing::warn!(%socket, "waiting for the runtime: {}", obstacle.trouble);
+            obstacle.logged = now + Duration::from_nanos(1);
+        }
+        obstacle.retry = retry;
+        self.trouble = Some(obstacle);
+        retry
+    }
+
+    fn socket_changed(&mut self) {
+        let now = Instant::now();
+        self.socket_backoff.reset();
+        if let Some(obstacle) = &mut self.trouble {
+            obstacle.retry = now;
+        }
+        for member in &mut self.members {
+            member.hurry(now);
+        }
+    }
+
+    fn answer(&self, question: Question) {
+        match question {
+            // Who asked may have gone.
+            Question::Status(to) => drop(to.send(self.status())),
+        }
+    }
+
+    fn status(&self) -> Status {
+        let trouble = self.trouble.as_ref().map(|obstacle| obstacle.trouble.to_string());
+        Status::new(&self.socket, trouble, self.is_ready(), &self.members, &self.absent)
+    }
+
+    /// Every required component is active and in step.
+    fn is_ready(&self) -> bool {
+        let present = self.members.iter().filter(|member| member.config.required).all(|member| {
+            matches!(member.session, SessionState::Active(_))
+                && !member.is_unsynced()
+                && member.failure().is_none()
+        });
+        let absent = self
+            .absent
+            .iter()
+            .any(|absent| matches!(absent, Absent::Broken { required: true, .. }));
+        present && !absent
+    }
+
+    /// One line for `systemctl status`.
+    fn summary(&self) -> String {
+        let active =
+            self.members.iter().filter(|m| matches!(m.session, SessionState::Active(_))).count();
+        let broken =
+            self.absent.iter().filter(|absent| matches!(absent, Absent::Broken { .. })).count();
+        let failed = self.members.iter().filter(|m| m.failure().is_some()).count() + broken;
+        let all = self.members.len() + broken;
+        let runtime = self.members.iter().find_map(|member| {
+            let configured = member.served()?.session.progress().configured?;
+            Some(format!("{} {}", configured.runtime.name, configured.runtime.version))
+        });
+        let runtime = runtime.unwrap_or_else(|| "no runtime".to_owned());
+        match failed {
+            0 => format!("{active} of {all} components active, {runtime}"),
+            _ => format!("{active} of {all} components active, {failed} failed, {runtime}"),
+        }
+    }
+
+    async fn wind_down(&mut self) {
+        self.service.stopping();
+        tracing::info!("stopping");
+        for member in &self.members {
+            member.seat.stop();
+        }
+        let deadline = tokio::time::sleep(STOP_LIMIT);
+        let mut deadline = std::pin::pin!(deadline);
+        while let Some(busy) = self.members.iter().find(|member| !has_stopped(member)) {
+            tokio::select! {
+                () = self.notice.notified() => {}
+                () = &mut deadline => {
+                    tracing::warn!(component = busy.plugin(), "did not stop in time");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Nothing more is to be expected of the component.
+fn has_stopped(member: &Member) -> bool {
+    match member.seat.condition() {
+        Condition::Stopped => true,
+        // In an overdue call: the watchdog answered it, and sees its session end.
+        Condition::Away { .. } => member.served().is_none_or(|served| served.session.has_ended()),
+        Condition::NotCreated(_) | Condition::Creating { .. } | Condition::Ready { .. } => false,
+    }
+}
+
+fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    [a, b].into_iter().flatten().min()
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for news about the socket; without a watch, for ever.
+async fn watched(watch: &mut Option<SocketWatch>) {
+    let lost = match watch {
+        Some(watch) => watch.changed().await.err(),
+        None => std::future::pending().await,
+    };
+    if let Some(error) = lost {
+        tracing::warn!(%error, "the socket's folder cannot be watched any more: polling instead");
+        *watch = None;
+    }
+}
