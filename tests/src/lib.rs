@@ -1,1 +1,11 @@
-//! placeholder
+//! What the tests of nri-host stand on.
+
+pub mod artifacts;
+pub mod containerd;
+pub mod fake_runtime;
+pub mod go;
+pub mod host;
+pub mod patience;
+pub mod pods;
+pub mod reference;
+pub mod tier;

@@ -1,0 +1,55 @@
+//! Commands of `nri-host` that end by themselves.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, Result};
+use tokio::process::Command;
+
+use crate::artifacts::artifacts;
+use crate::patience::patiently;
+
+/// What a command left behind.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// Its exit status, unless a signal ended it.
+    pub code: Option<i32>,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// What it wrote to standard error.
+    pub stderr: String,
+}
+
+/// The binary with the variables that steer it cleared.
+pub(super) fn nri_host(environment: &[(String, String)]) -> Result<Command> {
+    let mut command = Command::new(artifacts()?.host());
+    for name in [
+        "NRI_HOST_CONFIG",
+        "NRI_HOST_SOCKET",
+        "NRI_HOST_LOG",
+        "NOTIFY_SOCKET",
+    ] {
+        command.env_remove(name);
+    }
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    Ok(command)
+}
+
+/// Runs a command to its end.
+pub(super) async fn run(
+    config: &Path,
+    arguments: &[&str],
+    environment: &[(String, String)],
+) -> Result<Finished> {
+    let mut command = nri_host(environment)?;
+    let output = command.args(arguments).arg("--config").arg(config).output();
+    let output = patiently(&format!("the end of {arguments:?}"), output)
+        .await?
+        .with_context(|| format!("cannot run nri-host {arguments:?}"))?;
+    Ok(Finished {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
