@@ -145,10 +145,11 @@ impl TestPlugin {
         (plugin, runtime.plugin("10-test").await.unwrap())
     }
 
-    async fn ended(&self) -> End {
-        patiently("the end of the connection", self.trunk.ended())
-            .await
-            .unwrap()
+    /// Waits for the runtime to end the connection, which a write may notice before a read does.
+    async fn cut_off(&self) {
+        let end = patiently("the end of the connection", self.trunk.ended()).await;
+        let end = end.unwrap();
+        assert!(matches!(end, End::ClosedByPeer | End::Io(_)), "{end}");
     }
 
     fn called(&self) -> Vec<String> {
@@ -248,7 +249,7 @@ async fn unknown_event_bits_end_the_connection() {
     let plugin = TestPlugin::connect(&runtime, subscribed_to(0x3FFF)).await;
     // Depending on which of the two is faster, the registration fails or its answer is lost.
     let _ = plugin.register("10", "test").await;
-    assert_eq!(plugin.ended().await, End::ClosedByPeer);
+    plugin.cut_off().await;
     assert_eq!(
         runtime.connections()[0].end,
         Some(End::Closed("invalid plugin events"))
@@ -319,7 +320,7 @@ async fn the_outcome_of_a_call_is_told_apart() {
         .unwrap_err();
     assert!(matches!(error.failure, Failure::Timeout), "{error:?}");
     assert!(error.took >= timeout);
-    assert_eq!(silent.ended().await, End::ClosedByPeer);
+    silent.cut_off().await;
 
     let (leaving, session) =
         TestPlugin::activate(&runtime, except("CreateContainer", || None)).await;
@@ -431,7 +432,7 @@ async fn a_chunk_that_is_not_answered_with_more_is_complained_of() {
     )
     .await;
     plugin.register("10", "test").await.unwrap();
-    assert_eq!(plugin.ended().await, End::ClosedByPeer);
+    plugin.cut_off().await;
     assert_eq!(
         runtime.take_complaints(),
         [Complaint::Chunk { connection: 1 }]
@@ -458,7 +459,7 @@ async fn a_failed_synchronization_leaves_a_zombie_before_0_12() {
     let runtime = FakeRuntime::start(Profile::nri_0_12_0()).await.unwrap();
     let closed = TestPlugin::connect(&runtime, refuses()).await;
     closed.register("10", "test").await.unwrap();
-    assert_eq!(closed.ended().await, End::ClosedByPeer);
+    closed.cut_off().await;
 }
 
 #[tokio::test]
@@ -468,7 +469,7 @@ async fn a_connection_that_does_not_register_is_closed_in_time() {
     let mut runtime = builder.build().unwrap();
     runtime.listen().unwrap();
     let silent = TestPlugin::connect(&runtime, subscribed_to(1)).await;
-    assert_eq!(silent.ended().await, End::ClosedByPeer);
+    silent.cut_off().await;
 }
 
 #[tokio::test]
@@ -524,7 +525,7 @@ async fn faults_happen_where_they_were_ordered() {
         runtime.inject(Fault::Close(step));
         let plugin = TestPlugin::connect(&runtime, subscribed_to(1)).await;
         let _ = plugin.register("10", "test").await;
-        assert_eq!(plugin.ended().await, End::ClosedByPeer, "before {step:?}");
+        plugin.cut_off().await;
         let calls = match step {
             Step::Read | Step::Register | Step::Configure => 0,
             Step::Synchronize => 1,
@@ -545,8 +546,9 @@ async fn faults_happen_where_they_were_ordered() {
 
     runtime.inject_for("10-test", Fault::HalfClose(Step::Synchronize));
     let deaf = TestPlugin::connect(&runtime, subscribed_to(1)).await;
-    deaf.register("10", "test").await.unwrap();
-    assert_eq!(deaf.ended().await, End::ClosedByPeer);
+    // The answer may be too late for the direction that is shut.
+    let _ = deaf.register("10", "test").await;
+    deaf.cut_off().await;
 
     TestPlugin::activate(&runtime, subscribed_to(1)).await;
 }
@@ -576,7 +578,7 @@ async fn a_killed_runtime_comes_back_on_the_same_path() {
     let mut runtime = FakeRuntime::start(Profile::newest()).await.unwrap();
     let (plugin, session) = TestPlugin::activate(&runtime, subscribed_to(1)).await;
     runtime.kill(SocketFile::Left).await.unwrap();
-    assert_eq!(plugin.ended().await, End::ClosedByPeer);
+    plugin.cut_off().await;
     let refused = UnixStream::connect(runtime.socket()).await.unwrap_err();
     assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
 
