@@ -103,8 +103,7 @@ fn start_components(
             continue;
         }
         let started = load(component, &libraries).and_then(|library| {
-            let exempt = &config.host.fail_exempt_namespaces;
-            Member::start(component.clone(), library, exempt, &watchdog, notice)
+            Member::start(component.clone(), library, config, &watchdog, notice)
                 .map_err(|error| format!("its thread cannot be started: {error}"))
         });
         match started {

@@ -260,8 +260,8 @@ impl Seat {
     pub fn conclude(&self, served: &Served, call: &Call, outcome: Outcome, patience: Patience) {
         let outcome = match outcome {
             Outcome::Reply(reply)
-                if fields::adjusts_sysctl(&reply)
-                    && call.method == Method::CreateContainer
+                if call.method == Method::CreateContainer
+                    && fields::adjusts_sysctl(&reply)
                     && served.session.dies_of_sysctl() =>
             {
                 Outcome::Failed(Failure::DeadlySysctl)

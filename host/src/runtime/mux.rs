@@ -20,6 +20,9 @@ pub const FRAME_HEADER_LEN: usize = 8;
 /// Largest payload of a frame in bytes, as the reference library has it.
 pub const MAX_FRAME: usize = MAX_BODY + HEADER_LEN;
 
+/// Most that is allocated for a message before its bytes have come.
+const MAX_RESERVED: usize = 64 << 10;
+
 /// What cannot be skipped over: the connection is of no use any more.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum MuxError {
@@ -48,7 +51,8 @@ pub struct Message {
 
 /// Puts messages together from the bytes of a socket.
 ///
-/// Holds at most one unfinished message a stream, and allocates for it only as its bytes arrive.
+/// Holds at most one unfinished message a stream, and allocates for a large one only as its bytes
+/// arrive.
 #[derive(Debug, Default)]
 pub struct Inbound {
     frame_header: [u8; FRAME_HEADER_LEN],
@@ -142,6 +146,9 @@ impl Assembler {
                 }
                 self.body_left = Header::decode(self.header).body_len;
                 self.oversized = self.body_left > MAX_BODY;
+                if !self.oversized {
+                    self.body.reserve(self.body_left.min(MAX_RESERVED));
+                }
             }
             let (now, rest) = bytes.split_at(self.body_left.min(bytes.len()));
             if !self.oversized {

@@ -38,6 +38,8 @@ pub struct Registration {
     pub name: String,
     /// Plugin index, 0 to 99.
     pub index: u8,
+    /// The name that the runtime must give itself, if it matters.
+    pub expect_runtime: Option<String>,
     /// Methods that the component handles, as [`Method::bit`]s.
     pub methods: u64,
     /// Ask the runtime to fail an operation when the plugin is late or lost.
@@ -68,6 +70,14 @@ pub enum End {
     /// The runtime does not want this plugin.
     #[error("the runtime refused the registration: {0}")]
     Refused(String),
+    /// The runtime is not the one that is configured.
+    #[error("wrong runtime: {found:?} instead of {expected:?} (expect_runtime)")]
+    WrongRuntime {
+        /// Name that is configured.
+        expected: String,
+        /// Name that the runtime gave itself.
+        found: String,
+    },
     /// The registration, Configure or Synchronize did not come in time.
     #[error("no {awaited} within {} s", limit.as_secs())]
     HandshakeTimeout {
@@ -121,13 +131,19 @@ pub struct Call {
 /// A request that the host itself answers.
 struct HostAnswer {
     answer: Answer,
-    /// It was the last chunk of Synchronize.
-    synchronizes: bool,
+    then: Then,
+}
+
+/// What follows from a request that the host itself answered.
+enum Then {
+    GoOn,
+    Synchronized,
+    End(End),
 }
 
 impl From<Answer> for HostAnswer {
     fn from(answer: Answer) -> Self {
-        Self { answer, synchronizes: false }
+        Self { answer, then: Then::GoOn }
     }
 }
 
@@ -279,10 +295,12 @@ impl Session {
                 let number = message.header.stream_number;
                 match self.take_request(&message) {
                     Ok(call) => Some(call),
-                    Err(HostAnswer { answer, synchronizes }) => {
+                    Err(HostAnswer { answer, then }) => {
                         self.write_answer(number, answer, patience);
-                        if synchronizes {
-                            self.synchronized();
+                        match then {
+                            Then::GoOn => {}
+                            Then::Synchronized => self.synchronized(),
+                            Then::End(end) => drop(self.end(end)),
                         }
                         None
                     }
@@ -325,13 +343,16 @@ impl Session {
         let time = self.time_for(&request);
         let call = |method: Method, dialect, payload| {
             if self.registration.methods & method.bit() == 0 {
-                let synchronizes = method == Method::Synchronize;
-                return Err(HostAnswer { answer: Answer::EMPTY, synchronizes });
+                let then = match method {
+                    Method::Synchronize => Then::Synchronized,
+                    _ => Then::GoOn,
+                };
+                return Err(HostAnswer { answer: Answer::EMPTY, then });
             }
             Ok(Call { number, method, dialect, payload, time })
         };
         match (request.method.as_str(), Method::from_name(&request.method)) {
-            ("Configure", _) => Err(self.configure(&request.payload).into()),
+            ("Configure", _) => Err(self.configure(&request.payload)),
             ("Shutdown", _) => Err(Answer::EMPTY.into()),
             ("StateChange", _) => {
                 let (event, payload) =
@@ -363,11 +384,11 @@ impl Session {
         }
     }
 
-    fn configure(&self, payload: &[u8]) -> Answer {
+    fn configure(&self, payload: &[u8]) -> HostAnswer {
         let request = match api::ConfigureRequest::parse_from_bytes(payload) {
             Ok(request) => request,
             Err(error) => {
-                return invalid(&format_args!("the configuration cannot be read: {error}"));
+                return invalid(&format_args!("the configuration cannot be read: {error}")).into();
             }
         };
         let runtime = RuntimeVersion {
@@ -375,6 +396,12 @@ impl Session {
             version: request.runtime_version,
             nri_version: request.NRI_version,
         };
+        if let Some(expected) = &self.registration.expect_runtime
+            && *expected != runtime.name
+        {
+            let end = End::WrongRuntime { expected: expected.clone(), found: runtime.name };
+            return HostAnswer { answer: invalid(&end), then: Then::End(end) };
+        }
         let known = match self.registration.oldest_events_only {
             true => EVENTS_BEFORE_0_10,
             false => runtime.known_events(),
@@ -398,6 +425,7 @@ impl Session {
             failure_policy: Some(policy).into(),
             ..Default::default()
         }))
+        .into()
     }
 
     /// The whole of Synchronize, or the answer to a chunk that is not the last.

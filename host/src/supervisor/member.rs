@@ -14,7 +14,7 @@ use crate::component::policy::Policy;
 use crate::component::seat::{Condition, Seat, Served};
 use crate::component::watchdog::Watchdog;
 use crate::component::instance;
-use crate::config::{ComponentConfig, OnFailure};
+use crate::config::{ComponentConfig, Config, OnFailure};
 use crate::runtime::connection::Connection;
 use crate::runtime::session::{End, Progress, Registration, Session};
 use crate::runtime::version::EVENTS_BEFORE_0_10;
@@ -57,6 +57,7 @@ pub struct Member {
     /// Since when it is in the state that `status` shows.
     pub since: Instant,
     backoff: Backoff,
+    expect_runtime: Option<String>,
     create_backoff: Backoff,
     create_at: Option<Instant>,
     oldest_events_only: bool,
@@ -73,14 +74,14 @@ impl Member {
     pub fn start(
         config: ComponentConfig,
         library: Arc<Library>,
-        fail_exempt_namespaces: &[String],
+        host: &Config,
         watchdog: &Watchdog,
         notice: &Arc<Notify>,
     ) -> std::io::Result<Self> {
         let policy = Policy {
             plugin: config.plugin_name(),
             on_failure: config.on_failure,
-            fail_exempt_namespaces: fail_exempt_namespaces.to_vec(),
+            fail_exempt_namespaces: host.host.fail_exempt_namespaces.clone(),
             timeout: config.timeout,
             sync_timeout: config.sync_timeout,
         };
@@ -100,6 +101,7 @@ impl Member {
             session: SessionState::Waiting { reason: "create is under way".to_owned(), until: now },
             since: now,
             backoff: Backoff::default(),
+            expect_runtime: host.runtime.expect_runtime.clone(),
             create_backoff: Backoff::default(),
             create_at: None,
             oldest_events_only: false,
@@ -187,6 +189,7 @@ impl Member {
         let registration = Registration {
             name: self.config.name.clone(),
             index: self.config.index,
+            expect_runtime: self.expect_runtime.clone(),
             methods: self.methods(),
             fail_request: self.config.on_failure == OnFailure::Fail,
             oldest_events_only: self.oldest_events_only,
