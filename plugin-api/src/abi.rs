@@ -20,6 +20,15 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"NRIHCOMP");
 /// Name of the exported symbol, with its NUL.
 pub const COMPONENT_SYMBOL: &std::ffi::CStr = c"nrih_component_v1";
 
+/// The size of a struct of the border, as its `struct_size` has it.
+pub const fn struct_size<T>() -> u32 {
+    let size = size_of::<T>();
+    assert!(size < 1 << 16, "structs of the border are small");
+    #[expect(clippy::cast_possible_truncation, reason = "checked one line above")]
+    let size = size as u32;
+    size
+}
+
 /// Section that holds the [`Note`].
 pub const NOTE_SECTION: &str = ".note.nrih";
 /// Owner of the note, with its NUL.

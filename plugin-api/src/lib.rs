@@ -1,6 +1,9 @@
 //! Write a component for nri-host: an NRI plugin that lives in a process with others.
 #![deny(missing_docs)]
 
+// The attribute names this crate by its full path, in the tests of this crate as well.
+extern crate self as nri_plugin_api;
+
 pub mod abi;
 mod adjust;
 pub mod annotations;
@@ -12,6 +15,7 @@ mod host;
 mod logging;
 mod method_set;
 pub mod request;
+pub mod testing;
 mod wire;
 
 pub use abi::Method;
@@ -24,6 +28,8 @@ pub use host::{Host, UpdateError};
 pub use logging::Attached;
 pub use method_set::MethodSet;
 pub use nri_plugin_api_macros::component;
+/// The library of the messages, for `MessageField` and the like.
+pub use protobuf;
 pub use request::{
     CreateContainer, PostCreateContainer, PostStartContainer, PostUpdateContainer,
     PostUpdatePodSandbox, RemoveContainer, RemovePodSandbox, RunPodSandbox, StartContainer,

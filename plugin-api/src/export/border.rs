@@ -12,7 +12,9 @@ use super::answer::{Answer, answer};
 use super::barrier::{Panicked, guarded};
 use super::create;
 use super::table::read_field;
-use crate::abi::{CreateArgs, HostTable, METHODS_ID, Method, MethodsInterface, Request, Status};
+use crate::abi::{
+    CreateArgs, HostTable, METHODS_ID, Method, MethodsInterface, Request, Status, struct_size,
+};
 use crate::host::Host;
 use crate::logging;
 
@@ -236,7 +238,7 @@ pub(super) unsafe extern "C" fn get_interface<T: Exported>(
 
 const fn methods_interface<T: Exported>() -> MethodsInterface {
     MethodsInterface {
-        struct_size: super::struct_size::<MethodsInterface>(),
+        struct_size: struct_size::<MethodsInterface>(),
         reserved: 0,
         methods: Some(methods::<T>),
     }

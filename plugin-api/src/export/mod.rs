@@ -15,7 +15,7 @@ mod table;
 
 use std::ffi::CStr;
 
-use crate::abi::{self, Descriptor, Note};
+use crate::abi::{self, Descriptor, Note, struct_size};
 use crate::component::Component;
 use crate::method_set::MethodSet;
 
@@ -90,15 +90,6 @@ pub const fn version(text: &'static str) -> &'static CStr {
         Ok(version) => version,
         Err(_) => panic!("the version of a package holds no NUL"),
     }
-}
-
-/// The size of a struct, as it stands in its first field.
-const fn struct_size<T>() -> u32 {
-    let size = size_of::<T>();
-    assert!(size < 1 << 16, "structs of the border are small");
-    #[expect(clippy::cast_possible_truncation, reason = "checked one line above")]
-    let size = size as u32;
-    size
 }
 
 /// A text, filled up with NUL; at least one.
