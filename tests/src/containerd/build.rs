@@ -1,0 +1,130 @@
+//! Which containerd, and what it needs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use nix::unistd::Uid;
+
+use super::image;
+use crate::go::{self, Source};
+
+const CRICTL_VERSION: &str = "v1.34.0";
+
+/// `CAP_SYS_ADMIN`, by its bit, without which nothing can be mounted.
+const CAP_SYS_ADMIN: u32 = 21;
+
+/// A release of containerd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// Such as `2.4.2`.
+    pub version: &'static str,
+    /// The version of its configuration file.
+    pub(super) config: u8,
+}
+
+/// NRI 0.8, off unless it is switched on.
+pub const V1_7: Release = Release {
+    version: "1.7.35",
+    config: 2,
+};
+/// NRI 0.12.3.
+pub const V2_4: Release = Release {
+    version: "2.4.2",
+    config: 3,
+};
+
+/// All releases that the tests know, the oldest first.
+pub const RELEASES: [Release; 6] = [
+    V1_7,
+    Release {
+        version: "2.0.14",
+        config: 3,
+    },
+    Release {
+        version: "2.1.9",
+        config: 3,
+    },
+    Release {
+        version: "2.2.9",
+        config: 3,
+    },
+    Release {
+        version: "2.3.7",
+        config: 3,
+    },
+    V2_4,
+];
+
+impl Release {
+    /// The folder with `containerd`, its shim and `ctr`, built if need be.
+    pub(super) fn programs(self) -> Result<PathBuf> {
+        const COMMANDS: [&str; 3] = ["cmd/containerd", "cmd/containerd-shim-runc-v2", "cmd/ctr"];
+        let folder = format!("containerd-{}", self.version);
+        if self == V1_7 {
+            let packages =
+                COMMANDS.map(|command| format!("github.com/containerd/containerd/{command}"));
+            let packages = packages.each_ref().map(String::as_str);
+            return go::build_once(
+                &folder,
+                Source::Local("reference/containerd-1.7"),
+                &packages,
+            );
+        }
+        let version = format!("v{}", self.version);
+        let module = "github.com/containerd/containerd/v2";
+        go::build_once(
+            &folder,
+            Source::Published {
+                module,
+                version: &version,
+            },
+            &COMMANDS,
+        )
+    }
+}
+
+/// The program `crictl`, built if need be.
+pub(super) fn crictl() -> Result<PathBuf> {
+    let source = Source::Published {
+        module: "sigs.k8s.io/cri-tools",
+        version: CRICTL_VERSION,
+    };
+    let folder = go::build_once(&format!("crictl-{CRICTL_VERSION}"), source, &["cmd/crictl"])?;
+    Ok(folder.join("crictl"))
+}
+
+/// Why this tier cannot run here, if so.
+#[must_use]
+pub fn missing() -> Option<String> {
+    if !Uid::effective().is_root() {
+        return Some("only root can run containers".to_owned());
+    }
+    if !may_mount() {
+        return Some("this process may not mount file systems".to_owned());
+    }
+    if !Path::new("/sys/fs/cgroup")
+        .join("cgroup.controllers")
+        .exists()
+        && !Path::new("/sys/fs/cgroup/devices").is_dir()
+    {
+        return Some("no cgroups are mounted on /sys/fs/cgroup".to_owned());
+    }
+    if !in_path("runc") {
+        return Some("no runc in PATH (Debian: apt-get install runc)".to_owned());
+    }
+    image::missing().or_else(go::missing)
+}
+
+fn may_mount() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective
+        .and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok())
+        .is_some_and(|bits| bits >> CAP_SYS_ADMIN & 1 == 1)
+}
+
+fn in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}

@@ -1,0 +1,196 @@
+//! Pods and containers through the CRI service, as the kubelet makes them.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Map, Value, json};
+
+use super::{Containerd, config, image};
+
+/// `NamespaceMode.NODE` of the CRI: the host's network.
+const NODE: u8 = 2;
+
+/// A pod that runs, or ran.
+#[derive(Clone, Debug)]
+pub struct Pod {
+    /// The sandbox's id.
+    pub id: String,
+    pub name: String,
+    /// The sandbox's configuration, which creating a container repeats.
+    config: PathBuf,
+    logs: PathBuf,
+}
+
+/// A container of a pod.
+#[derive(Clone, Debug)]
+pub struct Container {
+    pub id: String,
+    pub name: String,
+    log: PathBuf,
+}
+
+impl Container {
+    /// What the container has written so far, without the time and stream that
+    /// the runtime puts before each line.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
+    pub fn logs(&self) -> Result<String> {
+        let log = fs::read_to_string(&self.log)
+            .with_context(|| format!("reading {}", self.log.display()))?;
+        let text = log.lines().filter_map(|line| line.splitn(4, ' ').nth(3));
+        Ok(text.map(|line| format!("{line}\n")).collect())
+    }
+}
+
+impl Containerd {
+    /// Runs a pod with these annotations in the namespace `default`.
+    ///
+    /// # Errors
+    ///
+    /// What the CRI service answered.
+    pub fn run_pod(&self, name: &str, annotations: &[(&str, &str)]) -> Result<Pod> {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        let uid = format!("{}-{number}", std::process::id());
+        let logs = self.dir().join("logs").join(&uid);
+        fs::create_dir_all(&logs)?;
+        let annotations: Map<String, Value> = annotations
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), json!(value)))
+            .collect();
+        let sandbox = json!({
+            "metadata": { "name": name, "namespace": "default", "uid": uid, "attempt": 0 },
+            "labels": { "io.kubernetes.pod.name": name, "io.kubernetes.pod.namespace": "default" },
+            "annotations": annotations,
+            "log_directory": logs,
+            "linux": {
+                "cgroup_parent": config::cgroup_parent(self.dir()),
+                "security_context": { "namespace_options": { "network": NODE } },
+            },
+        });
+        let config = logs.join("pod.json");
+        fs::write(&config, sandbox.to_string())?;
+        let id = self.crictl([OsStr::new("runp"), config.as_os_str()])?;
+        Ok(Pod {
+            id,
+            name: name.to_owned(),
+            config,
+            logs,
+        })
+    }
+
+    /// Creates a container that runs `command`, and starts it.
+    ///
+    /// # Errors
+    ///
+    /// What the CRI service answered.
+    pub fn run_container(&self, pod: &Pod, name: &str, command: &[&str]) -> Result<Container> {
+        let container = self.create_container(pod, name, command)?;
+        self.crictl(["start", &container.id])?;
+        Ok(container)
+    }
+
+    /// Creates a container without starting it.
+    ///
+    /// # Errors
+    ///
+    /// What the CRI service answered.
+    pub fn create_container(&self, pod: &Pod, name: &str, command: &[&str]) -> Result<Container> {
+        let log = format!("{name}.log");
+        let container = json!({
+            "metadata": { "name": name, "attempt": 0 },
+            "image": { "image": image::NAME },
+            "command": command,
+            "labels": { "io.kubernetes.container.name": name },
+            "log_path": log,
+            "linux": {},
+        });
+        let config = pod.logs.join(format!("{name}.json"));
+        fs::write(&config, container.to_string())?;
+        let id = self.crictl([
+            OsStr::new("create"),
+            OsStr::new(&pod.id),
+            config.as_os_str(),
+            pod.config.as_os_str(),
+        ])?;
+        Ok(Container {
+            id,
+            name: name.to_owned(),
+            log: pod.logs.join(log),
+        })
+    }
+
+    /// Runs a command in a container and returns its standard output.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be run, or ends with another status than 0.
+    pub fn exec(&self, container: &Container, command: &[&str]) -> Result<String> {
+        let args = ["exec", "--sync", &container.id].into_iter();
+        self.crictl(args.chain(command.iter().copied()))
+    }
+
+    /// Kills a container and waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// What the CRI service answered.
+    pub fn stop_container(&self, container: &Container) -> Result<()> {
+        self.crictl(["stop", "--timeout", "0", &container.id])
+            .map(|_| ())
+    }
+
+    /// Removes a container that does not run.
+    ///
+    /// # Errors
+    ///
+    /// What the CRI service answered.
+    pub fn remove_container(&self, container: &Container) -> Result<()> {
+        self.crictl(["rm", &container.id]).map(|_| ())
+    }
+
+    /// Stops and removes a pod with its containers.
+    ///
+    /// # Errors
+    ///
+    /// What the CRI service answered.
+    pub fn remove_pod(&self, pod: &Pod) -> Result<()> {
+        self.crictl(["rmp", "--force", &pod.id]).map(|_| ())
+    }
+
+    /// Stops and removes all pods, if containerd runs.
+    pub(super) fn remove_pods(&self) -> Result<()> {
+        if self.process.is_none() {
+            return Ok(());
+        }
+        self.crictl(["rmp", "--all", "--force"]).map(|_| ())
+    }
+
+    /// Runs crictl and returns what it printed.
+    pub(super) fn crictl<A: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = A>,
+    ) -> Result<String> {
+        let mut command = Command::new(&self.crictl);
+        command
+            .arg("--config")
+            .arg(self.dir().join(config::CRICTL_FILE))
+            .args(args);
+        let output = command.output().context("starting crictl")?;
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "{command:?}: {}: {complaint}",
+            output.status
+        );
+        Ok(String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned())
+    }
+}

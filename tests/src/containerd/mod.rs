@@ -1,0 +1,239 @@
+//! Real containerd with real containers, apart from any other on the machine.
+//!
+//! Root, state, sockets, runc's root, image and log are in one temporary
+//! folder; pods use the host's network, so no CNI is needed. What was started
+//! is ended with the value, shims and mounts included, and nothing else is.
+
+mod build;
+mod config;
+mod cri;
+mod image;
+mod teardown;
+
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+pub use build::{RELEASES, Release, V1_7, V2_4, missing};
+pub use cri::{Container, Pod};
+
+/// Longest wait for containerd or its CRI service to get somewhere.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Pause between two looks at something that tells nobody when it changes.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long containerd may take to end when it is asked to.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A running containerd, or one between [`kill9`](Self::kill9) and
+/// [`restart`](Self::restart).
+#[derive(Debug)]
+pub struct Containerd {
+    release: Release,
+    programs: PathBuf,
+    crictl: PathBuf,
+    process: Option<Child>,
+    dir: TempDir,
+}
+
+impl Containerd {
+    /// Starts a containerd of this release with NRI on, and gives it the image
+    /// that all pods use.
+    ///
+    /// # Errors
+    ///
+    /// If it does not build, start or take the image; with the end of its log.
+    pub fn start(release: Release) -> Result<Self> {
+        let programs = release.programs()?;
+        let crictl = build::crictl()?;
+        // Unix sockets allow 107 bytes for the path of all that is below.
+        let dir = tempfile::Builder::new().prefix("nrih-").tempdir()?;
+        config::write(release, dir.path())?;
+        let mut containerd = Self {
+            release,
+            programs,
+            crictl,
+            process: None,
+            dir,
+        };
+        containerd.restart()?;
+        containerd
+            .import_image()
+            .with_context(|| containerd.log_end())?;
+        Ok(containerd)
+    }
+
+    /// The release, such as `2.4.2`.
+    #[must_use]
+    pub fn version(&self) -> &'static str {
+        self.release.version
+    }
+
+    /// A folder that lives as long as this value.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Where NRI plugins connect.
+    #[must_use]
+    pub fn nri_socket(&self) -> PathBuf {
+        self.dir().join(config::NRI_SOCKET)
+    }
+
+    /// What containerd has logged, over all its starts.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
+    pub fn log(&self) -> Result<String> {
+        fs::read_to_string(self.log_path()).context("reading containerd's log")
+    }
+
+    /// Kills containerd; shims and containers go on.
+    ///
+    /// # Errors
+    ///
+    /// If it had ended by itself.
+    pub fn kill9(&mut self) -> Result<()> {
+        let mut process = self.process.take().context("containerd does not run")?;
+        process.kill()?;
+        let status = process.wait()?;
+        ensure!(
+            status.signal() == Some(Signal::SIGKILL as i32),
+            "containerd ended before: {status}"
+        );
+        Ok(())
+    }
+
+    /// Starts containerd again and waits until its CRI service answers.
+    ///
+    /// # Errors
+    ///
+    /// If it runs already, does not start, or does not answer within a minute.
+    pub fn restart(&mut self) -> Result<()> {
+        ensure!(self.process.is_none(), "containerd runs already");
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.log_path())?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = [self.programs.clone()]
+            .into_iter()
+            .chain(std::env::split_paths(&path));
+        let process = Command::new(self.programs.join("containerd"))
+            .arg("--config")
+            .arg(self.dir().join(config::FILE))
+            // It looks for its shim there.
+            .env("PATH", std::env::join_paths(folders)?)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .context("starting containerd")?;
+        self.process = Some(process);
+        self.wait("its CRI service", || {
+            self.crictl(["info"])
+                .map(|_| ())
+                .map_err(|error| format!("{error:#}"))
+        })
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.dir().join("containerd.log")
+    }
+
+    fn grpc_socket(&self) -> PathBuf {
+        self.dir().join(config::GRPC_SOCKET)
+    }
+
+    /// Has the image imported and waits until the CRI service, which hears of
+    /// it by an event, knows it.
+    fn import_image(&self) -> Result<()> {
+        let archive = self.dir().join("image.tar");
+        image::write(&archive)?;
+        let output = Command::new(self.programs.join("ctr"))
+            .arg("--address")
+            .arg(self.grpc_socket())
+            .args(["--namespace", "k8s.io", "images", "import"])
+            .arg(archive)
+            .output()
+            .context("starting ctr")?;
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "ctr images import: {complaint}");
+        self.wait("the imported image", || {
+            let known = self.crictl(["inspecti", image::NAME]);
+            known.map(|_| ()).map_err(|error| format!("{error:#}"))
+        })
+    }
+
+    /// Looks again and again, as nothing tells when the time has come.
+    fn wait(&self, what: &str, look: impl Fn() -> Result<(), String>) -> Result<()> {
+        let until = Instant::now() + PATIENCE;
+        while let Err(not_yet) = look() {
+            ensure!(
+                Instant::now() < until,
+                "waited in vain for {what}: {not_yet}\n{}",
+                self.log_end()
+            );
+            std::thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    /// The last lines of the log, for errors.
+    fn log_end(&self) -> String {
+        let log = self.log().unwrap_or_else(|error| format!("{error:#}"));
+        let lines: Vec<&str> = log.lines().rev().take(30).collect();
+        format!(
+            "containerd's log ends with:\n{}",
+            lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+        )
+    }
+
+    /// Asks containerd to end, and kills it if it does not.
+    fn stop(&mut self) -> Result<()> {
+        let Some(mut process) = self.process.take() else {
+            return Ok(());
+        };
+        let pid = Pid::from_raw(i32::try_from(process.id()).expect("process ids fit"));
+        kill(pid, Signal::SIGTERM)?;
+        let until = Instant::now() + STOP_PATIENCE;
+        while process.try_wait()?.is_none() {
+            if Instant::now() > until {
+                process.kill()?;
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Containerd {
+    fn drop(&mut self) {
+        // Each step is done whatever became of those before it.
+        let steps = [
+            ("removing pods", self.remove_pods()),
+            ("stopping containerd", self.stop()),
+            ("ending shims", teardown::end_shims(&self.grpc_socket())),
+            ("unmounting", teardown::unmount_below(self.dir())),
+            (
+                "removing cgroups",
+                teardown::remove_cgroups(&config::cgroup_parent(self.dir())),
+            ),
+        ];
+        for (step, result) in steps {
+            if let Err(error) = result {
+                crate::tier::say(&format!("containerd {}: {step}: {error:#}", self.version()));
+            }
+        }
+    }
+}

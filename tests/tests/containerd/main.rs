@@ -1,0 +1,3 @@
+//! Against real containerd with real containers.
+
+mod harness;
