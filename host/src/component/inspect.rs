@@ -1,14 +1,28 @@
 //! Looks at a component's file without running any of its code.
+//!
+//! The dynamic loader runs constructors before anybody can object, and trusts headers: a file that
+//! was cut off ends the process inside `dlopen`. So the file is read once, as a whole, and what it
+//! says is checked; [`load`](super::load) then loads those very bytes.
 
 mod digest;
 mod error;
+mod exports;
+mod file;
+mod glibc;
+mod image;
+mod needs;
 mod note;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use digest::Digest;
 pub use error::{ElfError, FileError, InspectError, InspectWarning};
+pub use glibc::GlibcVersion;
+use image::Image;
+use needs::Needs;
 pub use note::ComponentNote;
+use note::Notes;
 
 /// A library that was read and found fit to be loaded.
 #[derive(Clone)]
@@ -31,8 +45,9 @@ pub struct Inspected {
     pub warnings: Vec<InspectWarning>,
 }
 
-impl std::fmt::Debug for Inspected {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// Without the bytes.
+impl fmt::Debug for Inspected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inspected")
             .field("path", &self.path)
             .field("len", &self.bytes.len())
@@ -40,24 +55,25 @@ impl std::fmt::Debug for Inspected {
             .field("note", &self.note)
             .field("needed", &self.needed)
             .field("glibc", &self.glibc)
+            .field("go_runtime", &self.go_runtime)
             .field("warnings", &self.warnings)
             .finish_non_exhaustive()
     }
 }
 
-/// A version of the GNU C library, or of one of its symbols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct GlibcVersion {
-    /// 2 in 2.36.
-    pub major: u32,
-    /// 36 in 2.36.
-    pub minor: u32,
-}
-
-impl std::fmt::Display for GlibcVersion {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
+/// What the bytes of a library say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// See [`Inspected::note`].
+    pub note: ComponentNote,
+    /// See [`Inspected::needed`].
+    pub needed: Vec<String>,
+    /// See [`Inspected::glibc`].
+    pub glibc: Option<GlibcVersion>,
+    /// See [`Inspected::go_runtime`].
+    pub go_runtime: bool,
+    /// See [`Inspected::warnings`].
+    pub warnings: Vec<InspectWarning>,
 }
 
 /// Reads the file at `path` once and checks it.
@@ -66,6 +82,46 @@ impl std::fmt::Display for GlibcVersion {
 ///
 /// Says why the file may not be loaded.
 pub fn inspect(path: &Path) -> Result<Inspected, InspectError> {
-    let _ = path;
-    todo!()
+    let (path, bytes) = file::read(path)?;
+    let contents = inspect_bytes(&bytes)?;
+    Ok(Inspected {
+        path,
+        digest: Digest::of(&bytes),
+        bytes,
+        note: contents.note,
+        needed: contents.needed,
+        glibc: contents.glibc,
+        go_runtime: contents.go_runtime,
+        warnings: contents.warnings,
+    })
+}
+
+/// Checks the bytes of a library, of whatever origin.
+///
+/// # Errors
+///
+/// Says why they may not be loaded.
+pub fn inspect_bytes(bytes: &[u8]) -> Result<Contents, ElfError> {
+    inspect_for(bytes, super::load::running_glibc())
+}
+
+/// The same for a system with another glibc. What it is comes first, what it needs after that: so
+/// the reason given is the one that matters.
+fn inspect_for(bytes: &[u8], running: Option<GlibcVersion>) -> Result<Contents, ElfError> {
+    let image = Image::parse(bytes)?;
+    let notes = Notes::of(&image);
+    let note = notes.component()?;
+    note::check(&note)?;
+    let mut warnings = Vec::new();
+    needs::check_manners(&image, &mut warnings)?;
+    let needs = Needs::of(&image)?;
+    needs.check(running, &mut warnings)?;
+    exports::check(&image, &mut warnings)?;
+    Ok(Contents {
+        go_runtime: notes.go || note.flags & nri_plugin_api::abi::flags::GO_RUNTIME != 0,
+        note,
+        needed: needs.needed,
+        glibc: needs.glibc,
+        warnings,
+    })
 }

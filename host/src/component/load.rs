@@ -1,14 +1,34 @@
 //! Brings inspected libraries into the process, for ever.
+//!
+//! What is loaded is a private copy of the bytes that were inspected. So nobody can change the code
+//! under the process by overwriting the file, and a changed file can be loaded beside the old one:
+//! `dlopen` of the same path would return what is there already.
+//!
+//! Nothing is ever unloaded: threads, thread-local destructors and exit handlers of a library keep
+//! pointing into it. The descriptor of the copy stays open just as long, because the dynamic loader
+//! tells libraries apart by name first, and `/proc/self/fd/N` must not come to mean another file.
 #![expect(unsafe_code, reason = "this is where the dynamic loader is called")]
 
-use std::ffi::c_void;
-use std::path::PathBuf;
-use std::sync::Arc;
+mod descriptor;
+mod private_copy;
 
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_void};
+use std::num::NonZeroUsize;
+use std::os::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use libloading::os::unix::{self, RTLD_LOCAL, RTLD_NOW};
+use nix::libc;
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nri_plugin_api::abi;
 use thiserror::Error;
 
-use super::inspect::{Digest, Inspected};
+use super::inspect::{Digest, GlibcVersion, Inspected};
+pub use descriptor::DescriptorError;
+pub use private_copy::CopyError;
+use private_copy::PrivateCopy;
 
 /// `create` of a component.
 pub type CreateFn = unsafe extern "C" fn(
@@ -58,29 +78,167 @@ pub struct Library {
 
 /// Why an inspected library could not be loaded.
 #[derive(Debug, Error)]
-pub enum LoadError {}
+#[non_exhaustive]
+pub enum LoadError {
+    /// There is no private copy of it.
+    #[error("a private copy cannot be made")]
+    Copy(#[from] CopyError),
+    /// The dynamic loader refused it.
+    #[error("cannot be loaded")]
+    Open(#[source] libloading::Error),
+    /// The dynamic loader does not find what the file exports.
+    #[error("its descriptor cannot be found")]
+    NoDescriptor(#[source] libloading::Error),
+    /// A library that this one needs is a component, this one is not.
+    #[error("its descriptor is not its own but one of a library that it needs")]
+    ForeignDescriptor,
+    /// The descriptor does not hold what it should.
+    #[error("its descriptor cannot be used")]
+    Descriptor(#[from] DescriptorError),
+    /// Two Go runtimes do not get along in one process.
+    #[error(
+        "carries a Go runtime, as does {}: there can be one in a process only, and this version \
+         has no processes for components", .first.display()
+    )]
+    SecondGoRuntime {
+        /// The library that was loaded before.
+        first: PathBuf,
+    },
+    /// The library says that it cannot serve two instances, and it serves one.
+    #[error("says that it can serve one component only, and it serves one already")]
+    OneInstance,
+}
 
 /// The libraries of the process, each loaded once for all its instances.
 #[derive(Debug)]
 pub struct Libraries {
     state_dir: PathBuf,
+    loaded: Mutex<BTreeMap<Digest, Loaded>>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    library: Arc<Library>,
+    go_runtime: bool,
 }
 
 impl Libraries {
     /// No libraries yet. Where the kernel does not let a memory file be executed, private copies
-    /// are kept in `state_dir`.
+    /// are made in `state_dir`.
     pub fn new(state_dir: PathBuf) -> Self {
-        Self { state_dir }
+        Self {
+            state_dir,
+            loaded: Mutex::default(),
+        }
     }
 
     /// Loads what was inspected, or finds it among what is loaded already. Its constructors run
-    /// on the calling thread.
+    /// on the calling thread. Loading happens one at a time.
     ///
     /// # Errors
     ///
-    /// Says why it could not be loaded.
+    /// Says why it could not be loaded. What the dynamic loader has mapped by then stays mapped.
     pub fn load(&self, inspected: &Inspected) -> Result<Arc<Library>, LoadError> {
-        let _ = (inspected, &self.state_dir);
-        todo!()
+        // Whoever panicked in here left at most a library out.
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Loaded { library, .. }) = loaded.get(&inspected.digest) {
+            let in_use = Arc::strong_count(library) > 1;
+            if in_use && library.flags & abi::flags::ONE_INSTANCE != 0 {
+                return Err(LoadError::OneInstance);
+            }
+            return Ok(Arc::clone(library));
+        }
+        if inspected.go_runtime
+            && let Some(first) = loaded.values().find(|loaded| loaded.go_runtime)
+        {
+            return Err(LoadError::SecondGoRuntime {
+                first: first.library.path.clone(),
+            });
+        }
+        let copy = PrivateCopy::new(&inspected.path, &inspected.bytes, &self.state_dir)?;
+        let library = Arc::new(load_copy(copy, inspected)?);
+        loaded.insert(
+            inspected.digest,
+            Loaded {
+                library: Arc::clone(&library),
+                go_runtime: inspected.go_runtime,
+            },
+        );
+        Ok(library)
+    }
+}
+
+/// The glibc that this process runs on; `None` if its version cannot be read.
+pub(super) fn running_glibc() -> Option<GlibcVersion> {
+    // SAFETY: the function has no conditions and returns a constant string of the C library.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    GlibcVersion::parse(version.to_str().ok()?)
+}
+
+fn load_copy(copy: PrivateCopy, inspected: &Inspected) -> Result<Library, LoadError> {
+    let fd = copy.into_file();
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    // Open for as long as the library is mapped, which is as long as the process lives.
+    let _ = fd.into_raw_fd();
+    // RTLD_NOW: a missing function is an error here instead of the end of the process when it is
+    // called. RTLD_LOCAL: components do not see each other's symbols.
+    //
+    // SAFETY: this runs the constructors of the library, and no Rust rule binds those. They have
+    // the rights of this process, so the file was checked: only root or the user of this process
+    // can have put it there, its headers are sound, and it says that it is a component for this
+    // border, which forbids constructors to disturb the process. Nothing more can be known.
+    let library = unsafe { unix::Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
+    let library = library.map_err(LoadError::Open)?;
+    // SAFETY: the header declares the symbol as a constant, so its address is the address of one;
+    // nothing is read from it here. The library is never closed.
+    let address = unsafe { library.get::<*const abi::Descriptor>(abi::COMPONENT_SYMBOL) }
+        .map(|symbol| *symbol)
+        .map_err(LoadError::NoDescriptor);
+    // Closing would run its destructors.
+    let _ = library.into_raw();
+    let address = address?;
+    if !belongs_to(address, &path) {
+        return Err(LoadError::ForeignDescriptor);
+    }
+    // SAFETY: the address is that of the symbol in the library that was just loaded and is never
+    // unloaded. Its note says that it is built for this major version of the border, so the symbol
+    // is a constant of the layout that the header gives.
+    let descriptor = unsafe { descriptor::read(address, &inspected.note) }?;
+    Ok(Library {
+        path: inspected.path.clone(),
+        digest: inspected.digest,
+        id: inspected.note.id.clone(),
+        version: inspected.note.version.clone(),
+        flags: inspected.note.flags,
+        methods: descriptor.methods,
+        border: descriptor.border,
+    })
+}
+
+/// Whether an address lies in the library that was loaded under this name. `dlsym` also looks into
+/// the libraries that it needs.
+fn belongs_to(address: *const abi::Descriptor, path: &str) -> bool {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
+    // SAFETY: any address may be asked about; info is writable.
+    let found = unsafe { libc::dladdr(address.cast(), info.as_mut_ptr()) };
+    if found == 0 {
+        return false;
+    }
+    // SAFETY: dladdr has filled it in, as it did not return 0.
+    let name = unsafe { info.assume_init() }.dli_fname;
+    // SAFETY: the name is a string of the dynamic loader that lives as long as the library, which
+    // is never unloaded; it is null only if nothing was found.
+    !name.is_null() && unsafe { CStr::from_ptr(name) }.to_bytes() == path.as_bytes()
+}
+
+/// Whether the kernel lets this process execute what is in the file.
+fn may_be_executed(file: &OwnedFd, len: NonZeroUsize) -> bool {
+    let protection = ProtFlags::PROT_READ | ProtFlags::PROT_EXEC;
+    // SAFETY: a new private mapping at an address of the kernel's choice replaces no other.
+    let mapping = unsafe { mmap(None, len, protection, MapFlags::MAP_PRIVATE, file, 0) };
+    match mapping {
+        // SAFETY: the mapping was made above with this length, and nothing points into it.
+        Ok(mapping) => unsafe { munmap(mapping, len.get()) }.is_ok(),
+        Err(_) => false,
     }
 }

@@ -56,7 +56,7 @@ impl Origin {
     /// The place of the key at `path` below this one, or of its nearest ancestor that was written.
     ///
     /// Keys are looked up as they stand, longest first, so that one with a dot in it is found.
-    pub(super) fn find(&self, path: &str) -> &Location {
+    pub fn find(&self, path: &str) -> &Location {
         match self.child(path) {
             Some((child, rest)) => child.find(rest),
             None => &self.location,

@@ -1,0 +1,19 @@
+//! What commands print.
+
+use std::io::{self, Write};
+
+use super::complain;
+use crate::exit::ExitReason;
+
+/// Prints the result of a command.
+pub(super) fn print(text: &str, out: &mut dyn Write) -> ExitReason {
+    match out.write_all(text.as_bytes()) {
+        Ok(()) => ExitReason::Done,
+        // A reader that went away, as in `nri-host check | head -1`, is no failure.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitReason::Done,
+        Err(error) => {
+            complain(&error);
+            ExitReason::Failure
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Reads the one constant that a component exports.
+
+use std::ffi::{CStr, c_char};
+use std::mem::offset_of;
+
+use nri_plugin_api::abi::{self, Descriptor};
+use thiserror::Error;
+
+use super::super::inspect::ComponentNote;
+use super::Border;
+
+/// A descriptor reaches at least to here: all up to `destroy` has been there from the beginning.
+const REQUIRED_SIZE: usize = offset_of!(Descriptor, get_interface);
+const SIZE_WITH_GET_INTERFACE: usize = REQUIRED_SIZE + size_of::<*const ()>();
+
+/// Why a descriptor cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DescriptorError {
+    /// The symbol is not where a descriptor could be.
+    #[error("its address is not aligned")]
+    Misaligned,
+    /// The symbol is something else.
+    #[error("does not begin with NRIH_MAGIC but with {found:#018x}")]
+    BadMagic {
+        /// What it begins with.
+        found: u64,
+    },
+    /// It ends before its required fields do.
+    #[error("is {size} bytes long (expected {REQUIRED_SIZE} or more)")]
+    TooSmall {
+        /// Its own word for its size.
+        size: u32,
+    },
+    /// It is built for another border than the note says.
+    #[error("is built for ABI {found} (expected {expected})", expected = abi::ABI_MAJOR)]
+    WrongAbi {
+        /// Its major version.
+        found: u16,
+    },
+    /// A function that must be there is not.
+    #[error("has no function {function}")]
+    NoFunction {
+        /// Which.
+        function: &'static str,
+    },
+    /// What the file says without being loaded is not what it says now.
+    #[error("has another {what} than the note")]
+    DiffersFromNote {
+        /// What is different.
+        what: &'static str,
+    },
+}
+
+/// What the host takes from a descriptor.
+pub(super) struct Read {
+    pub(super) methods: u64,
+    pub(super) border: Border,
+}
+
+/// Reads a descriptor and compares it with the note.
+///
+/// # Safety
+///
+/// `descriptor` is the address of a constant that begins like [`Descriptor`], is as long as its
+/// `struct_size` says, and whose texts end with a NUL; all of it lives as long as the process.
+pub(super) unsafe fn read(
+    descriptor: *const Descriptor,
+    note: &ComponentNote,
+) -> Result<Read, DescriptorError> {
+    if !descriptor.is_aligned() || descriptor.is_null() {
+        return Err(DescriptorError::Misaligned);
+    }
+    // SAFETY: each field is read by itself through the raw pointer, so that no reference claims
+    // more than struct_size; magic and struct_size come first and are in every version.
+    let (magic, size) = unsafe { ((*descriptor).magic, (*descriptor).struct_size) };
+    if magic != abi::MAGIC {
+        return Err(DescriptorError::BadMagic { found: magic });
+    }
+    let len = usize::try_from(size).unwrap_or(usize::MAX);
+    if len < REQUIRED_SIZE {
+        return Err(DescriptorError::TooSmall { size });
+    }
+    // SAFETY: struct_size covers all fields up to get_interface.
+    let (major, flags) = unsafe { ((*descriptor).abi_major, (*descriptor).flags) };
+    if major != abi::ABI_MAJOR {
+        return Err(DescriptorError::WrongAbi { found: major });
+    }
+    // SAFETY: as above.
+    let (id, version) = unsafe { ((*descriptor).id, (*descriptor).version) };
+    for (what, same) in [
+        // SAFETY: the caller promises that both end with a NUL.
+        ("id", unsafe { is_text(id, &note.id) }),
+        // SAFETY: as above.
+        ("version", unsafe { is_text(version, &note.version) }),
+        ("flags", flags == note.flags),
+    ] {
+        if !same {
+            return Err(DescriptorError::DiffersFromNote { what });
+        }
+    }
+    let missing = |function| DescriptorError::NoFunction { function };
+    // SAFETY: as above. A null pointer is None; what else a component puts there is a function of
+    // the type in the header.
+    let (create, handle, destroy, methods) = unsafe {
+        (
+            (*descriptor).create,
+            (*descriptor).handle,
+            (*descriptor).destroy,
+            (*descriptor).methods,
+        )
+    };
+    let get_interface = if len >= SIZE_WITH_GET_INTERFACE {
+        // SAFETY: struct_size covers this field as well.
+        unsafe { (*descriptor).get_interface }
+    } else {
+        None
+    };
+    Ok(Read {
+        methods,
+        border: Border {
+            create: create.ok_or(missing("create"))?,
+            handle: handle.ok_or(missing("handle"))?,
+            destroy: destroy.ok_or(missing("destroy"))?,
+            get_interface,
+        },
+    })
+}
+
+/// Whether `text` says just that.
+///
+/// # Safety
+///
+/// `text` is null or ends with a NUL, and lives during the call.
+unsafe fn is_text(text: *const c_char, expected: &str) -> bool {
+    // SAFETY: it is not null, and the rest is promised by the caller.
+    !text.is_null() && unsafe { CStr::from_ptr(text) }.to_bytes() == expected.as_bytes()
+}
