@@ -14,7 +14,7 @@ const MAX_WAITING_LINES: usize = 4096;
 
 /// A log that is set up. Dropping it writes out what waits.
 #[derive(Debug)]
-pub struct Log {
+pub(super) struct Log {
     level: reload::Handle<LevelFilter, Registry>,
     _writer: WorkerGuard,
 }
@@ -25,7 +25,7 @@ impl Log {
     /// # Panics
     ///
     /// When the process has a log already.
-    pub fn start(level: LevelFilter) -> Self {
+    pub(super) fn start(level: LevelFilter) -> Self {
         let (writer, guard) =
             NonBlockingBuilder::default().buffered_lines_limit(MAX_WAITING_LINES).finish(stderr());
         let (filter, handle) = reload::Layer::new(level);
@@ -40,7 +40,7 @@ impl Log {
     }
 
     /// Changes what is logged.
-    pub fn set_level(&self, level: LevelFilter) {
+    pub(super) fn set_level(&self, level: LevelFilter) {
         if let Err(error) = self.level.reload(level) {
             tracing::error!(%error, "the log level cannot be changed");
         }

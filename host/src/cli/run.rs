@@ -22,7 +22,7 @@ use crate::supervisor::{Absent, Member, Supervisor};
 const MAX_QUESTIONS: usize = 16;
 
 /// Loads the components and serves the runtime until it is told to stop.
-pub fn run(common: &CommonArgs) -> ExitReason {
+pub(super) fn run(common: &CommonArgs) -> ExitReason {
     let log = Log::start(common.log.unwrap_or(DEFAULT_LOG));
     let loaded = common.load();
     for warning in &loaded.warnings {

@@ -12,14 +12,14 @@ use crate::exit::ExitReason;
 
 /// Arguments of `status`.
 #[derive(Clone, Debug, Args)]
-pub struct StatusArgs {
+pub(super) struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 /// Shows the state of the daemon.
-pub fn status(common: &CommonArgs, args: &StatusArgs, out: &mut dyn Write) -> ExitReason {
+pub(super) fn status(common: &CommonArgs, args: &StatusArgs, out: &mut dyn Write) -> ExitReason {
     // A mistake elsewhere in the configuration must not hide the state of what runs.
     let runtime_dir = common
         .load()

@@ -230,7 +230,7 @@ impl Session {
         loop {
             match self.connection.read(patience) {
                 Ok(Some(message)) => {
-                    if let Some(call) = self.take_in(message, patience) {
+                    if let Some(call) = self.take_in(&message, patience) {
                         return Ok(Some(call));
                     }
                 }
@@ -285,15 +285,15 @@ impl Session {
         }
     }
 
-    fn take_in(&self, message: Message, patience: Patience) -> Option<Call> {
+    fn take_in(&self, message: &Message, patience: Patience) -> Option<Call> {
         match (message.stream, message.header.kind) {
             (RUNTIME_STREAM, MessageKind::Response) => {
-                self.take_response(&message);
+                self.take_response(message);
                 None
             }
             (PLUGIN_STREAM, MessageKind::Request) => {
                 let number = message.header.stream_number;
-                match self.take_request(&message) {
+                match self.take_request(message) {
                     Ok(call) => Some(call),
                     Err(HostAnswer { answer, then }) => {
                         self.write_answer(number, answer, patience);
