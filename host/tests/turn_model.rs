@@ -1,6 +1,8 @@
 //! Every interleaving of the component's thread and the watchdog around one session's turn, by a
 //! model checker. The file under test is compiled here once more, with the checker's atomics.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 #[path = "../src/component/turn.rs"]
 #[expect(unreachable_pub, reason = "it is public where it belongs")]
 mod turn;
@@ -111,4 +113,18 @@ fn both_sides_do_get_to_answer() {
         [5, 10],
     );
     assert!(SEEN.iter().all(|seen| seen.load(Ordering::Relaxed)));
+}
+
+#[test]
+fn while_the_component_is_away_the_socket_is_the_watchdogs_and_no_call_is_overdue() {
+    loom::model(|| {
+        let session = Arc::new(Session::default());
+        session.turn.take();
+        let on_thread = Arc::clone(&session);
+        let watchdog = thread::spawn(move || on_thread.turn.take_overdue(u64::MAX));
+        assert!(session.turn.is_taken());
+        assert_eq!(watchdog.join().unwrap(), None);
+        session.turn.give_back();
+        assert!(!session.turn.is_taken());
+    });
 }
