@@ -112,7 +112,7 @@ fn answer(request: &[u8]) -> &'static [u8] {
 /// Whether `SynchronizeRequest.more`, its last field, is set.
 fn has_more(request: &[u8]) -> bool {
     let mut rest = request;
-    while let Some((_, after)) = split_field(rest) {
+    while let Some((_, _, after)) = split_field(rest) {
         rest = after;
     }
     rest == [0x18, 1]
@@ -122,7 +122,7 @@ fn has_more(request: &[u8]) -> bool {
 /// all length-delimited up to there.
 fn find(message: &[u8], number: u8) -> Option<&[u8]> {
     let mut rest = message;
-    while let Some(((found, value), after)) = split_field(rest) {
+    while let Some((found, value, after)) = split_field(rest) {
         if found == number {
             return Some(value);
         }
@@ -131,8 +131,9 @@ fn find(message: &[u8], number: u8) -> Option<&[u8]> {
     None
 }
 
-/// Splits off one length-delimited field with a number below 16.
-fn split_field(message: &[u8]) -> Option<((u8, &[u8]), &[u8])> {
+/// Splits one length-delimited field with a number below 16 off: its number, its
+/// value, and the rest.
+fn split_field(message: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, mut rest) = message.split_first()?;
     if tag & 7 != 2 {
         return None;
@@ -147,7 +148,7 @@ fn split_field(message: &[u8]) -> Option<((u8, &[u8]), &[u8])> {
         }
     }
     let (value, rest) = rest.split_at_checked(length)?;
-    Some(((tag >> 3, value), rest))
+    Some((tag >> 3, value, rest))
 }
 
 /// Encodes a length-delimited field of at most 127 bytes.

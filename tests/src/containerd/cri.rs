@@ -136,14 +136,37 @@ impl Containerd {
         self.crictl(args.chain(command.iter().copied()))
     }
 
-    /// Kills a container and waits for its end.
+    /// Kills a container and waits until that is known.
     ///
     /// # Errors
     ///
     /// What the CRI service answered.
     pub fn stop_container(&self, container: &Container) -> Result<()> {
-        self.crictl(["stop", "--timeout", "0", &container.id])
-            .map(|_| ())
+        self.crictl(["stop", "--timeout", "0", &container.id])?;
+        self.wait_exited(container)
+    }
+
+    /// Waits until the runtime says that a container has ended.
+    ///
+    /// # Errors
+    ///
+    /// If it does not within a minute.
+    pub fn wait_exited(&self, container: &Container) -> Result<()> {
+        let state = || -> Result<String> {
+            let json = self.crictl(["inspect", "--output", "json", &container.id])?;
+            let container: Value = serde_json::from_str(&json)?;
+            Ok(container["status"]["state"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned())
+        };
+        self.wait(&format!("the end of {}", container.name), || {
+            match state() {
+                Ok(state) if state == "CONTAINER_EXITED" => Ok(()),
+                Ok(state) => Err(state),
+                Err(error) => Err(format!("{error:#}")),
+            }
+        })
     }
 
     /// Removes a container that does not run.

@@ -223,7 +223,10 @@ impl Drop for Containerd {
         let steps = [
             ("removing pods", self.remove_pods()),
             ("stopping containerd", self.stop()),
-            ("ending shims", teardown::end_shims(&self.grpc_socket())),
+            (
+                "ending shims",
+                teardown::end_shims(self.dir(), &self.grpc_socket()),
+            ),
             ("unmounting", teardown::unmount_below(self.dir())),
             (
                 "removing cgroups",

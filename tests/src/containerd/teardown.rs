@@ -6,19 +6,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use nix::errno::Errno;
 use nix::mount::{MntFlags, umount2};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde::Deserialize;
 
 /// Longest wait for killed processes to leave their cgroup.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(10);
 
-/// Kills the shims that serve the containerd with this socket, and all below
-/// them.
-pub(super) fn end_shims(socket: &Path) -> Result<()> {
+/// Kills the shims of the containerd in `dir`, which has this socket, and all
+/// below them.
+pub(super) fn end_shims(dir: &Path, socket: &Path) -> Result<()> {
+    let sockets = shim_sockets(dir);
     for process in fs::read_dir("/proc")?.filter_map(Result::ok) {
         let name = process.file_name();
         let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
@@ -32,7 +34,32 @@ pub(super) fn end_shims(socket: &Path) -> Result<()> {
             kill_tree(Pid::from_raw(pid))?;
         }
     }
+    // Shims make them outside the folder, and a killed one leaves its own.
+    for socket in sockets {
+        match fs::remove_file(&socket) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                bail!("removing {}: {error}", socket.display())
+            }
+            _ => {}
+        }
+    }
     Ok(())
+}
+
+/// Where the shims of the containerd in `dir` listen, as containerd keeps it for
+/// its next start.
+fn shim_sockets(dir: &Path) -> Vec<PathBuf> {
+    #[derive(Deserialize)]
+    struct Bootstrap {
+        address: String,
+    }
+    let tasks = dir.join("state/io.containerd.runtime.v2.task/k8s.io");
+    let bundles = fs::read_dir(tasks).into_iter().flatten();
+    bundles
+        .filter_map(|bundle| fs::read(bundle.ok()?.path().join("bootstrap.json")).ok())
+        .filter_map(|json| serde_json::from_slice::<Bootstrap>(&json).ok())
+        .filter_map(|shim| shim.address.strip_prefix("unix://").map(PathBuf::from))
+        .collect()
 }
 
 /// Whether a command line is that of a shim with `-address SOCKET`.

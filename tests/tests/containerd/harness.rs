@@ -43,9 +43,11 @@ fn runs_and_leaves_nothing(release: Release) -> Result<()> {
         "sleep"
     );
     let echo = containerd.run_container(&pod, "echo", &["/bin/sh", "-c", "echo hello"])?;
-    containerd.stop_container(&echo)?;
+    containerd.wait_exited(&echo)?;
     assert_eq!(echo.logs()?, "hello\n");
     containerd.remove_container(&echo)?;
+    containerd.stop_container(&container)?;
+    containerd.remove_container(&container)?;
 
     drop(containerd);
     nothing_is_left(&dir)
@@ -61,7 +63,18 @@ fn what_a_dead_containerd_leaves_is_cleared_away() -> Result<()> {
     let pod = containerd.run_pod("orphan", &[])?;
     containerd.run_container(&pod, "main", &["/bin/sleep", "infinity"])?;
     containerd.kill9()?;
+    let bundle = dir
+        .join("state/io.containerd.runtime.v2.task/k8s.io")
+        .join(&pod.id);
+    let bootstrap = std::fs::read_to_string(bundle.join("bootstrap.json"))?;
+    let bootstrap: serde_json::Value = serde_json::from_str(&bootstrap)?;
+    let address = bootstrap["address"]
+        .as_str()
+        .context("a shim has an address")?;
+    let socket = Path::new(address.trim_start_matches("unix://"));
+    assert!(socket.exists(), "{address}");
     drop(containerd);
+    assert!(!socket.exists(), "{address} is left");
     nothing_is_left(&dir)
 }
 
