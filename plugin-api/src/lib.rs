@@ -1,4 +1,13 @@
-//! Write a component for nri-host: an NRI plugin that lives in a process with others.
+#![doc = include_str!("../README.md")]
+//!
+//! # Map
+//!
+//! * [`Component`] and the attribute [`macro@component`]: what an author writes.
+//! * [`request`]: what is asked. [`annotations`]: which annotation counts for a container.
+//! * [`Adjustment`], [`Updates`]: what is answered. [`Error`]: what else is answered.
+//! * [`Host`]: what a component can ask for.
+//! * [`testing`]: a host for tests.
+//! * [`api`]: the messages of NRI. [`abi`] and [`export`]: the border to the host.
 #![deny(missing_docs)]
 
 // The attribute names this crate by its full path, in the tests of this crate as well.

@@ -79,10 +79,6 @@ impl<'a> Fields<'a> {
         })
     }
 
-    fn varint32(&mut self) -> Result<u32, Malformed> {
-        self.varint()?.try_into().map_err(|_| Malformed::Number)
-    }
-
     fn take(&mut self, len: usize) -> Result<&'a [u8], Malformed> {
         let (taken, rest) = self
             .rest
@@ -94,7 +90,7 @@ impl<'a> Fields<'a> {
 
     /// Reads one field. `None` is the end of a group, if one is open.
     fn field(&mut self, depth: u32) -> Result<Option<Field<'a>>, Malformed> {
-        let tag = self.varint32()?;
+        let tag = u32::try_from(self.varint()?).map_err(|_| Malformed::Number)?;
         let number = tag >> 3;
         if number == 0 {
             return Err(Malformed::Tag { tag });
@@ -103,9 +99,9 @@ impl<'a> Fields<'a> {
             0 => Value::Varint(self.varint()?),
             1 => self.take(8).map(|_| Value::Skipped)?,
             2 => {
-                let len = self.varint32()?;
-                // usize has 64 bits where components run, see the header.
-                Value::Bytes(self.take(len as usize)?)
+                // What does not fit is longer than the message in any case.
+                let len = usize::try_from(self.varint()?).unwrap_or(usize::MAX);
+                Value::Bytes(self.take(len)?)
             }
             3 if depth == MAX_GROUP_DEPTH => return Err(Malformed::Depth),
             3 => {

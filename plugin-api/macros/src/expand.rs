@@ -145,6 +145,13 @@ mod tests {
     }
 
     #[test]
+    fn a_component_that_cannot_unwind_does_not_compile() {
+        let tokens = expanded("impl Component for Gpu {}").unwrap();
+        let refusal = "# [cfg (panic = \"abort\")] :: core :: compile_error !";
+        assert!(tokens.contains(refusal), "{tokens}");
+    }
+
+    #[test]
     fn other_items_are_refused_with_the_reason() {
         for (item, reason) in [
             ("struct Gpu;", "belongs on an implementation"),

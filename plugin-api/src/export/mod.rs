@@ -104,3 +104,6 @@ const fn padded<const N: usize>(text: &CStr, too_long: &str) -> [u8; N] {
     }
     padded
 }
+
+#[cfg(test)]
+mod tests;

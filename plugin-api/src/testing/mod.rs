@@ -32,15 +32,14 @@ mod border;
 mod outcome;
 mod samples;
 
+use std::fmt;
 use std::marker::PhantomData;
 
-use protobuf::{Message, MessageField};
-use serde_json::Value;
-
 pub use outcome::{CreateFailure, FailureKind, LogLevel, LogLine, Outcome};
+use protobuf::{Message, MessageField};
 pub use samples::{container, pod};
-/// Writes configurations.
-pub use serde_json::json;
+/// Configurations.
+pub use serde_json::{Value, json};
 
 use crate::abi::{Method, Status};
 use crate::api;
@@ -114,10 +113,17 @@ impl Setup {
 }
 
 /// One instance of a component. It is destroyed when the harness is dropped.
-#[derive(Debug)]
 pub struct Harness<T: Exported> {
     instance: Instance,
     component: PhantomData<T>,
+}
+
+impl<T: Exported> fmt::Debug for Harness<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Harness")
+            .field("instance", &self.instance)
+            .finish()
+    }
 }
 
 impl<T: Exported> Harness<T> {

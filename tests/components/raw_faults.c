@@ -1,0 +1,198 @@
+/*
+ * A component that breaks the rules of the border, in ways that the Rust SDK
+ * does not allow. For tests of the host.
+ *
+ *   cc -std=c99 -Wall -Wextra -Werror -shared -fPIC -fvisibility=hidden -pthread
+ *      -I plugin-api/include -o libraw_faults.so tests/components/raw_faults.c
+ *
+ * The configuration names one fault and the methods that have it; "all" stands
+ * for every method. Whatever else is answered with an empty message.
+ *
+ *   { "fault": "garbage", "on": ["CreateContainer"] }
+ *
+ *   garbage           the answer is not protobuf
+ *   none              NRIH_OK without a reply
+ *   null_with_length  a reply of ten bytes at NULL
+ *   too_large         a reply of 4 MiB
+ *   double_reply      two replies; the second one is garbage
+ *   late_reply        NRIH_OK without a reply; another thread replies when the
+ *                     next call, or destroy, has begun
+ *   stale_token       a reply for another token, then NRIH_OK
+ *   not_utf8          a rejection whose text is not UTF-8
+ *   reply_unknown     a reply with status 77
+ *   unknown           handle returns 77 without a reply
+ *   unsupported       handle returns NRIH_UNSUPPORTED
+ *   dead              handle returns NRIH_DEAD
+ *
+ * What the host makes of a reply is logged as "FAULT: reply returned STATUS".
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nri_component.h"
+
+#define ALL_METHODS (UINT64_C(0x7ffe) | NRIH_METHOD_BIT(NRIH_METHOD_SYNCHRONIZE))
+#define TOO_LARGE ((size_t)4 << 20)
+
+NRIH_DEFINE_NOTE("dev.nri-host.raw-faults", "1", 0);
+
+struct instance {
+  const nrih_host *host;
+  char *config;
+  uint64_t late_token; /* 0: no reply is owed */
+};
+
+static void *copy(const char *text, size_t len) {
+  char *copied = malloc(len + 1);
+  if (copied != NULL) {
+    memcpy(copied, text, len);
+    copied[len] = '\0';
+  }
+  return copied;
+}
+
+static int32_t create(const nrih_host *host, const nrih_create_args *args,
+                      void **instance) {
+  struct instance *made = malloc(sizeof *made);
+  if (made == NULL)
+    return NRIH_FAILED;
+  made->host = host;
+  made->late_token = 0;
+  made->config = copy(args->config, args->config_len);
+  if (made->config == NULL) {
+    free(made);
+    return NRIH_FAILED;
+  }
+  *instance = made;
+  return NRIH_OK;
+}
+
+/* Whether the configuration holds this text as a JSON string. */
+static int names(const struct instance *self, const char *text, size_t len) {
+  const char *at = self->config;
+  while ((at = strchr(at, '"')) != NULL) {
+    at++;
+    if (strncmp(at, text, len) == 0 && at[len] == '"')
+      return 1;
+  }
+  return 0;
+}
+
+static int has(const struct instance *self, const char *text) {
+  return names(self, text, strlen(text));
+}
+
+static void reply(struct instance *self, const char *fault, uint64_t token,
+                  int32_t status, const void *data, size_t len) {
+  const nrih_host *host = self->host;
+  char line[80];
+  int32_t result = host->reply(host->ctx, token, status, data, len);
+  int written =
+      snprintf(line, sizeof line, "%s: reply returned %d", fault, (int)result);
+  host->log(host->ctx, NRIH_LOG_INFO, line, (size_t)written);
+}
+
+static void *reply_late(void *argument) {
+  struct instance *self = argument;
+  reply(self, "late_reply", self->late_token, NRIH_OK, NULL, 0);
+  return NULL;
+}
+
+/* Gives the reply that is owed, from another thread. */
+static void settle(struct instance *self) {
+  pthread_t thread;
+  if (self->late_token == 0)
+    return;
+  if (pthread_create(&thread, NULL, reply_late, self) == 0)
+    pthread_join(thread, NULL);
+  self->late_token = 0;
+}
+
+static void reply_too_large(struct instance *self, uint64_t token) {
+  uint8_t *data = calloc(TOO_LARGE, 1);
+  if (data == NULL)
+    return;
+  reply(self, "too_large", token, NRIH_OK, data, TOO_LARGE);
+  free(data);
+}
+
+/* Faults of the reply; 0: none of them was asked for. */
+static int misreply(struct instance *self, uint64_t token) {
+  static const uint8_t garbage[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                    0xff, 0xff, 0xff, 0xff, 0xff};
+  if (has(self, "garbage")) {
+    reply(self, "garbage", token, NRIH_OK, garbage, sizeof garbage);
+  } else if (has(self, "null_with_length")) {
+    reply(self, "null_with_length", token, NRIH_OK, NULL, 10);
+  } else if (has(self, "too_large")) {
+    reply_too_large(self, token);
+  } else if (has(self, "double_reply")) {
+    reply(self, "double_reply", token, NRIH_OK, NULL, 0);
+    reply(self, "double_reply", token, NRIH_OK, garbage, sizeof garbage);
+  } else if (has(self, "stale_token")) {
+    reply(self, "stale_token", token + 1000, NRIH_OK, NULL, 0);
+  } else if (has(self, "not_utf8")) {
+    reply(self, "not_utf8", token, NRIH_REJECTED, "no \xff\xfe!", 6);
+  } else if (has(self, "reply_unknown")) {
+    reply(self, "reply_unknown", token, 77, "what?", 5);
+  } else {
+    return 0;
+  }
+  return 1;
+}
+
+static int32_t handle(void *instance, const nrih_request *request) {
+  struct instance *self = instance;
+  uint64_t token = request->token;
+  settle(self);
+  if (!has(self, "all") &&
+      !names(self, request->method_name, request->method_name_len)) {
+    self->host->reply(self->host->ctx, token, NRIH_OK, NULL, 0);
+    return NRIH_OK;
+  }
+  if (misreply(self, token) || has(self, "none"))
+    return NRIH_OK;
+  if (has(self, "late_reply")) {
+    self->late_token = token;
+    return NRIH_OK;
+  }
+  if (has(self, "unsupported"))
+    return NRIH_UNSUPPORTED;
+  if (has(self, "dead"))
+    return NRIH_DEAD;
+  if (has(self, "unknown"))
+    return 77;
+  self->host->reply(self->host->ctx, token, NRIH_OK, NULL, 0);
+  return NRIH_OK;
+}
+
+static void destroy(void *instance) {
+  struct instance *self = instance;
+  settle(self);
+  free(self->config);
+  free(self);
+}
+
+static const void *get_interface(const char *id, size_t len) {
+  (void)id;
+  (void)len;
+  return NULL;
+}
+
+const nrih_component nrih_component_v1 = {
+    NRIH_MAGIC,
+    (uint32_t)sizeof(nrih_component),
+    (uint16_t)NRIH_ABI_MAJOR,
+    (uint16_t)NRIH_ABI_MINOR,
+    0,
+    0,
+    "dev.nri-host.raw-faults",
+    "1",
+    ALL_METHODS,
+    create,
+    handle,
+    destroy,
+    get_interface,
+};
