@@ -19,7 +19,7 @@ pub struct NoConfig {}
 
 /// One instance of a component.
 ///
-/// Put [`#[component]`](crate::component) on the implementation: it exports the component and
+/// Put [`#[component]`](macro@crate::component) on the implementation: it exports the component and
 /// subscribes to those methods that the implementation has. The default of each method does nothing
 /// and is never called.
 ///

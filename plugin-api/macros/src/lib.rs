@@ -9,7 +9,7 @@ use syn::parse_macro_input;
 
 /// Exports an implementation of `Component` as the component of its library.
 ///
-/// ```ignore
+/// ```text
 /// #[nri_plugin_api::component(id = "com.acme.gpu")]
 /// impl Component for Gpu { … }
 /// ```

@@ -156,7 +156,7 @@ impl<'a> Call<'a> {
 ///
 /// # Safety
 ///
-/// As the header says: `instance` comes from [`create`] of the same component and was not destroyed,
+/// As the header says: `instance` comes from [`create()`] of the same component and was not destroyed,
 /// `request` is valid, and no other call for this instance is under way.
 pub(super) unsafe extern "C" fn handle<T: Exported>(
     instance: *mut c_void,
@@ -205,7 +205,7 @@ fn discard<T>(instance: &mut Instance<T>) {
 ///
 /// # Safety
 ///
-/// As the header says: `instance` comes from [`create`] of the same component, no call for it is
+/// As the header says: `instance` comes from [`create()`] of the same component, no call for it is
 /// under way, and none follows.
 pub(super) unsafe extern "C" fn destroy<T: Exported>(instance: *mut c_void) {
     if instance.is_null() {
@@ -248,7 +248,7 @@ const fn methods_interface<T: Exported>() -> MethodsInterface {
 ///
 /// # Safety
 ///
-/// As the header says: `instance` comes from [`create`] of the same component, and no other call
+/// As the header says: `instance` comes from [`create()`] of the same component, and no other call
 /// for it is under way.
 unsafe extern "C" fn methods<T: Exported>(instance: *mut c_void) -> u64 {
     let all = T::METHODS.bits();

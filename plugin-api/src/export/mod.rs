@@ -1,6 +1,6 @@
-//! Puts a [`Component`](crate::Component) behind the border of `include/nri_component.h`.
+//! Puts a [`Component`] behind the border of `include/nri_component.h`.
 //!
-//! Called by the code that [`#[component]`](crate::component) writes, and by [`crate::testing`].
+//! Called by the code that [`#[component]`](macro@crate::component) writes, and by [`crate::testing`].
 //! All `unsafe` code that a component needs is below this module.
 #![expect(
     unsafe_code,
@@ -22,7 +22,7 @@ use crate::method_set::MethodSet;
 pub(crate) use table::HostFunctions;
 
 /// A component with all that its library says about itself. Implemented by
-/// [`#[component]`](crate::component).
+/// [`#[component]`](macro@crate::component).
 pub trait Exported: Component {
     /// Reverse-DNS name.
     const ID: &'static CStr;
