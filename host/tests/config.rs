@@ -42,8 +42,9 @@ impl Files {
 
     fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        fs::create_dir_all(path.parent().expect("it is below the folder"))
+            .expect("a folder can be made");
+        fs::write(path, text).expect("a file can be written");
     }
 
     fn path(&self, name: &str) -> PathBuf {

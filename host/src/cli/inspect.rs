@@ -1,6 +1,6 @@
 //! `nri-host inspect`
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::output::print;
 use crate::chain;
-use crate::component::inspect::{InspectError, Inspected, inspect as inspect_file};
+use crate::component::inspect::{Inspected, inspect as inspect_file};
 use crate::exit::ExitReason;
 
 /// Arguments of `inspect`.

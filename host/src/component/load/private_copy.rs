@@ -131,3 +131,76 @@ fn write_on_disk(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<OwnedFd
 fn is_executable(file: &OwnedFd, bytes: &[u8]) -> bool {
     NonZeroUsize::new(bytes.len()).is_some_and(|len| may_be_executed(file, len))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::io::Read as _;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    const BYTES: &[u8] = b"any bytes at all";
+
+    fn content(copy: &PrivateCopy) -> Vec<u8> {
+        // A memory file was written through the same descriptor.
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&copy.0);
+        let mut bytes = Vec::new();
+        File::open(format!("/proc/self/fd/{fd}"))
+            .and_then(|mut file| file.read_to_end(&mut bytes))
+            .expect("the copy can be read");
+        bytes
+    }
+
+    #[test]
+    fn a_copy_in_memory_holds_the_bytes_and_cannot_be_changed() {
+        let state_dir = tempfile::tempdir().unwrap();
+        let copy = PrivateCopy::new(Path::new("/x/liba.so"), BYTES, state_dir.path()).unwrap();
+        let mut file = File::from(copy.0.try_clone().unwrap());
+        assert!(file.write_all(b"x").is_err());
+        assert!(file.set_len(1).is_err());
+        assert_eq!(content(&copy), BYTES);
+    }
+
+    #[test]
+    fn a_copy_on_disk_holds_the_bytes_and_leaves_no_name() {
+        let state_dir = tempfile::tempdir().unwrap();
+        let copy = PrivateCopy::on_disk(BYTES, state_dir.path()).unwrap();
+        assert!(
+            File::from(copy.0.try_clone().unwrap())
+                .write_all(b"x")
+                .is_err()
+        );
+        assert_eq!(content(&copy), BYTES);
+        let folder = state_dir.path().join(FOLDER);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        assert_eq!(
+            fs::metadata(&folder).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+    }
+
+    #[test]
+    fn what_a_killed_process_left_behind_is_no_obstacle() {
+        let state_dir = tempfile::tempdir().unwrap();
+        let folder = state_dir.path().join(FOLDER);
+        fs::create_dir(&folder).unwrap();
+        let stale = folder.join(format!("{}.so", Digest::of(BYTES)));
+        fs::write(&stale, "half of it").unwrap();
+        fs::set_permissions(&stale, Permissions::from_mode(0o500)).unwrap();
+        let copy = PrivateCopy::on_disk(BYTES, state_dir.path()).unwrap();
+        assert_eq!(content(&copy), BYTES);
+    }
+
+    #[test]
+    fn where_no_copy_can_be_made_the_place_is_named() {
+        let state_dir = tempfile::tempdir().unwrap();
+        let file = state_dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = PrivateCopy::on_disk(BYTES, &file).expect_err("a file is no folder");
+        assert!(
+            error.to_string().contains(file.to_str().unwrap()),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,12 @@
+//! Components as files and in the process: what is refused before any code of it runs, with which
+//! words, and that what is loaded is what was inspected.
+
+mod accepted;
+mod exports;
+mod files;
+mod fixture;
+mod garbage;
+mod headers;
+mod load;
+mod manners;
+mod notes;
