@@ -6,8 +6,27 @@ use syn::{Error, ImplItem, Item, ItemImpl};
 
 use crate::arguments::Arguments;
 
-/// Methods of the trait that are not calls of the runtime.
-const NOT_CALLS: &[&str] = &["create", "methods"];
+/// The functions of the trait that serve a method, and its name.
+const METHODS: &[(&str, &str)] = &[
+    ("run_pod_sandbox", "RunPodSandbox"),
+    ("stop_pod_sandbox", "StopPodSandbox"),
+    ("remove_pod_sandbox", "RemovePodSandbox"),
+    ("create_container", "CreateContainer"),
+    ("post_create_container", "PostCreateContainer"),
+    ("start_container", "StartContainer"),
+    ("post_start_container", "PostStartContainer"),
+    ("update_container", "UpdateContainer"),
+    ("post_update_container", "PostUpdateContainer"),
+    ("stop_container", "StopContainer"),
+    ("remove_container", "RemoveContainer"),
+    ("update_pod_sandbox", "UpdatePodSandbox"),
+    ("post_update_pod_sandbox", "PostUpdatePodSandbox"),
+    (
+        "validate_container_adjustment",
+        "ValidateContainerAdjustment",
+    ),
+    ("synchronize", "Synchronize"),
+];
 
 /// Writes the item unchanged, and after it what makes it the component of its library.
 pub(crate) fn expand(arguments: &Arguments, item: &Item) -> syn::Result<TokenStream> {
@@ -45,7 +64,7 @@ fn checked(item: &Item) -> syn::Result<&ItemImpl> {
 fn exported(arguments: &Arguments, implementation: &ItemImpl) -> TokenStream {
     let component = &implementation.self_ty;
     let methods = implementation.items.iter().filter_map(|item| match item {
-        ImplItem::Fn(function) => method_name(&function.sig.ident.to_string()),
+        ImplItem::Fn(function) => method_name(&function.sig.ident),
         _ => None,
     });
     let methods = methods.map(|name| format_ident!("{name}"));
@@ -95,24 +114,18 @@ fn statics(implementation: &ItemImpl) -> TokenStream {
     }
 }
 
-/// The name of the method that a function of the trait serves: `create_container` is
-/// `CreateContainer`. A function that is not in the trait is an error of the compiler anyway.
-fn method_name(function: &str) -> Option<String> {
-    if NOT_CALLS.contains(&function) {
-        return None;
-    }
-    let capitalize = |word: &str| {
-        let mut letters = word.chars();
-        letters
-            .next()
-            .map(|first| first.to_ascii_uppercase().to_string() + letters.as_str())
-    };
-    Some(function.split('_').filter_map(capitalize).collect())
+/// The method that a function of the trait serves. About a function that is not in the trait the
+/// compiler has more to say.
+fn method_name(function: &syn::Ident) -> Option<&'static str> {
+    METHODS
+        .iter()
+        .find(|(name, _)| function == name)
+        .map(|(_, method)| *method)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{expand, method_name};
+    use super::expand;
     use crate::arguments::Arguments;
 
     fn expanded(item: &str) -> Result<String, String> {
@@ -163,15 +176,5 @@ mod tests {
             let message = expanded(item).expect_err(item);
             assert!(message.contains(reason), "{item}: {message}");
         }
-    }
-
-    #[test]
-    fn functions_are_named_like_their_methods() {
-        assert_eq!(
-            method_name("run_pod_sandbox").as_deref(),
-            Some("RunPodSandbox")
-        );
-        assert_eq!(method_name("create"), None);
-        assert_eq!(method_name("methods"), None);
     }
 }

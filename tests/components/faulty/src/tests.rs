@@ -1,5 +1,5 @@
-use nri_plugin_api::Method;
 use nri_plugin_api::testing::{self, FailureKind, Harness, Outcome, json};
+use nri_plugin_api::{Method, MethodSet};
 use serde_json::Value;
 
 use crate::Faulty;
@@ -70,6 +70,14 @@ fn unknown_methods_are_mistakes_in_the_configuration() {
     let failure = Harness::<Faulty>::create(config).unwrap_err();
     let keys: Vec<_> = failure.mistakes.iter().map(|m| m.key.as_str()).collect();
     assert_eq!(keys, ["methods[0]", "on.Create"]);
+}
+
+#[test]
+fn it_handles_every_method_unless_it_is_narrowed() {
+    assert_eq!(
+        Harness::<Faulty>::create(json!({})).unwrap().methods(),
+        MethodSet::ALL
+    );
 }
 
 #[test]
