@@ -16,6 +16,7 @@ test: packages ## Run all tests, against real containerds too where this machine
 	$(CARGO) test --workspace
 
 bench: ## Measure calls, memory and reconnecting beside the smallest plugins there are
+	$(CARGO) build --release --package nri-host-tests --bin floor --bin bench
 	$(CARGO) run --release --package nri-host-tests --bin bench
 
 soak: packages ## Run what takes long: storms and leak hunts

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// bench repeats one call and tells how long the library took for each. Every
-// call decodes the request anew, outside the time taken, since the library
-// changes it in place.
+// bench repeats one call, with a pause before each, and tells how long the
+// library took. Every call decodes the request anew, outside the time taken,
+// since the library changes it in place.
 func (r *runtime) bench(cmd *command) (any, error) {
 	a, err := r.started()
 	if err != nil {
@@ -25,6 +25,7 @@ func (r *runtime) bench(cmd *command) (any, error) {
 	}
 	taken := make([]time.Duration, 0, cmd.Calls)
 	for i := range cmd.Warmup + cmd.Calls {
+		time.Sleep(time.Duration(cmd.PauseUS) * time.Microsecond)
 		_, took, err := run(context.Background(), cmd.Request)
 		if err != nil {
 			return nil, fmt.Errorf("call %d: %w", i, err)

@@ -41,8 +41,9 @@ type command struct {
 	Request []byte `json:"request"`
 
 	// bench
-	Calls  int `json:"calls"`
-	Warmup int `json:"warmup"`
+	Calls   int   `json:"calls"`
+	Warmup  int   `json:"warmup"`
+	PauseUS int64 `json:"pause_us"`
 }
 
 // ops maps a command's op to what it does; the result becomes the answer's

@@ -56,6 +56,7 @@ func (o *output) write(line any) {
 // The version in go.mod is pinned, so they do not change unseen: without them
 // the tests would wait in vain and fail.
 var events = map[string]string{
+	"synchronizing plugin %s":              "synchronizing",
 	"plugin %q connected and synchronized": "connected",
 	"connection to plugin %q closed":       "closed",
 	"failed to start external plugin: %v":  "refused",

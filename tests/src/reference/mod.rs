@@ -119,6 +119,16 @@ calls! {
     "RemoveContainer": RemoveContainerRequest => Empty,
 }
 
+/// How often a call is repeated.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Calls before those that count.
+    pub warmup: usize,
+    pub calls: usize,
+    /// Time before each call.
+    pub pause: Duration,
+}
+
 /// How long calls took, as the runtime saw them.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Latency {
@@ -257,20 +267,20 @@ impl Reference {
         decode(&answer.response)
     }
 
-    /// Repeats one call and tells how long the library took for it, after
-    /// `warmup` calls that do not count.
+    /// Repeats one call and tells how long the library took for it.
     ///
     /// # Errors
     ///
     /// [`Refused`] if one of the calls fails.
-    pub fn bench<C: Call>(&self, request: &C, warmup: usize, calls: usize) -> Result<Latency> {
+    pub fn bench<C: Call>(&self, request: &C, pace: Pace) -> Result<Latency> {
         self.process.request(
             "bench",
             json!({
                 "method": C::METHOD,
                 "request": encode(request)?,
-                "warmup": warmup,
-                "calls": calls,
+                "warmup": pace.warmup,
+                "calls": pace.calls,
+                "pause_us": u64::try_from(pace.pause.as_micros())?,
             }),
         )
     }

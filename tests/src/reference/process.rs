@@ -29,8 +29,8 @@ pub struct Refused(pub String);
 /// Something that happened in the runtime.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Event {
-    /// `connected` (and synchronized), `closed`, `refused`, `updates`
-    /// (unsolicited ones) or `sync-updates` (those in the answer to
+    /// `synchronizing`, `connected` (and synchronized), `closed`, `refused`,
+    /// `updates` (unsolicited ones) or `sync-updates` (those in the answer to
     /// Synchronize).
     #[serde(rename = "event")]
     pub name: String,

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 use std::process::{Child, Command};
+use std::time::Duration;
 
-use nri_host_tests::reference::{self, Options, Reference, Refused};
+use nri_host_tests::reference::{self, Options, Pace, Reference, Refused};
 use nri_host_tests::tier;
 use nri_plugin_api::api::{
     Container, CreateContainerRequest, PodSandbox, StartContainerRequest, SynchronizeRequest,
@@ -71,7 +72,12 @@ fn plugins_of_others_are_connected_called_and_seen_to_leave() -> anyhow::Result<
             .any(|e| e.name == "closed" && e.text == "20-floor")
             .then_some(())
     });
-    let latency = runtime.bench(&request(), 10, 100)?;
+    let pace = Pace {
+        warmup: 10,
+        calls: 100,
+        pause: Duration::ZERO,
+    };
+    let latency = runtime.bench(&request(), pace)?;
     assert!(!latency.p50.is_zero() && latency.p50 <= latency.p90 && latency.p90 <= latency.p99);
     Ok(())
 }

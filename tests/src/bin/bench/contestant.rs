@@ -1,0 +1,144 @@
+//! Who takes part, as processes.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use nri_host_tests::host::{Component, Host, resources};
+use nri_host_tests::reference;
+use serde_json::json;
+
+/// Index of the first plugin.
+const FIRST_INDEX: u8 = 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contestant {
+    /// The bare responder, a process each.
+    Floor,
+    /// The smallest plugin on the reference stub, a process each.
+    Go,
+    /// nri-host with device injectors.
+    Injectors,
+    /// nri-host with loggers.
+    Loggers,
+    /// nri-host with a device injector, a logger, and so on.
+    Both,
+}
+
+/// Running plugins. They end with this value.
+#[derive(Debug)]
+pub(crate) struct Running {
+    processes: Vec<Child>,
+    host: Option<Host>,
+    /// `INDEX-NAME` of each plugin.
+    pub(crate) plugins: Vec<String>,
+}
+
+impl Contestant {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Floor => "bare responder",
+            Self::Go => "Go stub",
+            Self::Injectors | Self::Loggers | Self::Both => "nri-host",
+        }
+    }
+
+    /// Starts `count` plugins that connect to `socket` now or later.
+    pub(crate) fn start(self, count: u8, socket: &Path) -> Result<Running> {
+        let indexes = FIRST_INDEX..FIRST_INDEX + count;
+        let plugins = indexes
+            .clone()
+            .map(|index| format!("{index}-bench{index}"))
+            .collect();
+        let mut running = Running {
+            processes: Vec::new(),
+            host: None,
+            plugins,
+        };
+        match self {
+            Self::Floor => running.start_each(&floor()?, indexes, socket)?,
+            Self::Go => {
+                running.start_each(
+                    &reference::programs()?.join("smallest-plugin"),
+                    indexes,
+                    socket,
+                )?;
+            }
+            Self::Injectors | Self::Loggers | Self::Both => {
+                let builder = Host::builder().socket(socket);
+                let host = indexes
+                    .map(|index| self.component(index))
+                    .fold(builder, |builder, component| builder.component(component));
+                running.host = Some(host.start()?);
+            }
+        }
+        Ok(running)
+    }
+
+    fn component(self, index: u8) -> Component {
+        let name = format!("bench{index}");
+        let logger = match self {
+            Self::Loggers => true,
+            Self::Both => index % 2 == 1,
+            Self::Floor | Self::Go | Self::Injectors => false,
+        };
+        if logger {
+            return Component::new(&name, index, "libnri_logger.so");
+        }
+        Component::new(&name, index, "libnri_device_injector.so")
+            .config(json!({ "allow_devices": ["*"] }))
+    }
+}
+
+impl Running {
+    fn start_each(
+        &mut self,
+        program: &Path,
+        indexes: std::ops::Range<u8>,
+        socket: &Path,
+    ) -> Result<()> {
+        for index in indexes {
+            let process = Command::new(program)
+                .arg(socket)
+                .args([index.to_string(), format!("bench{index}")])
+                // The stub logs each start.
+                .stderr(Stdio::null())
+                .spawn()
+                .with_context(|| format!("starting {}", program.display()))?;
+            self.processes.push(process);
+        }
+        Ok(())
+    }
+
+    /// Memory of all processes, with what they share among each other and with
+    /// others divided, in KiB.
+    pub(crate) fn pss_kib(&self) -> Result<u64> {
+        let processes = self.processes.iter().map(Child::id);
+        let host = self.host.iter().map(Host::pid);
+        processes
+            .chain(host)
+            .map(|pid| Ok(resources(pid)?.pss_kib))
+            .sum()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            // Fails only if it has ended by itself.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+/// The program `floor`, which is built beside this one.
+fn floor() -> Result<PathBuf> {
+    let floor = std::env::current_exe()?.with_file_name("floor");
+    ensure!(
+        floor.exists(),
+        "{} is not built: use `make bench`",
+        floor.display()
+    );
+    Ok(floor)
+}
