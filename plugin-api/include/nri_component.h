@@ -263,8 +263,8 @@ typedef struct nrih_component {
    * state:     between create and destroy
    * ownership: request and all that it points to are valid until handle returns
    * failure:   a negative status says that there was no reply and there will be
-   *            none. NRIH_DEAD: see there. NRIH_OK without a reply counts as
-   *            NRIH_FAILED.
+   *            none. NRIH_DEAD: see there; the text of a reply given before it
+   *            tells why. NRIH_OK without a reply counts as NRIH_FAILED.
    */
   int32_t (*handle)(void *instance, const nrih_request *request);
 

@@ -38,7 +38,10 @@ impl From<Error> for Answer {
     }
 }
 
-/// Lets the component serve a request. `None`: this method is not known here.
+/// Lets the component serve a request.
+///
+/// A rejection stays one, also of `ValidateContainerAdjustment`, for which the protocol has an answer
+/// of its own: the host makes that answer, names the component in it, and counts it.
 pub(super) fn answer<T: Component>(component: &mut T, method: Method, payload: &[u8]) -> Answer {
     serve(component, method, payload).map_or_else(Answer::from, |data| Answer {
         status: Status::OK,
@@ -103,7 +106,7 @@ fn serve<T: Component>(
         }),
         Method::RemoveContainer => notice(payload, |r| c.remove_container(r)),
         Method::ValidateContainerAdjustment => {
-            respond(payload, |r| verdict(c.validate_container_adjustment(r)))
+            notice(payload, |r| c.validate_container_adjustment(r))
         }
         Method::Synchronize => respond(payload, |r| {
             let update = c.synchronize(r)?.into_messages();
@@ -113,18 +116,4 @@ fn serve<T: Component>(
             })
         }),
     }
-}
-
-/// The protocol has an answer of its own for a rejected adjustment.
-fn verdict(result: Result<(), Error>) -> Result<api::ValidateContainerAdjustmentResponse, Error> {
-    let mut response = api::ValidateContainerAdjustmentResponse::new();
-    match result {
-        Ok(()) => {}
-        Err(error) if error.is_rejection() => {
-            response.reject = true;
-            response.reason = error.to_string();
-        }
-        Err(error) => return Err(error),
-    }
-    Ok(response)
 }

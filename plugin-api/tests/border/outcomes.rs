@@ -194,7 +194,7 @@ fn updates_reach_the_answers_of_their_methods() {
 }
 
 #[test]
-fn a_rejected_adjustment_is_answered_in_the_words_of_the_protocol() {
+fn a_validation_can_pass_reject_and_fail() {
     let validate = |key: &str| {
         let mut request = api::ValidateContainerAdjustmentRequest::new();
         let env = api::KeyValue {
@@ -204,10 +204,11 @@ fn a_rejected_adjustment_is_answered_in_the_words_of_the_protocol() {
         request.adjust.mut_or_insert_default().env.push(env);
         obedient().call(&request)
     };
-    let verdict = validate("reject").answer();
-    assert!(verdict.reject);
-    assert_eq!(verdict.reason, "checking: not on this node");
-    assert!(!validate("fine").answer().reject);
+    assert_eq!(validate("reject").rejection(), "checking: not on this node");
+    assert_eq!(
+        validate("fine").answer(),
+        api::ValidateContainerAdjustmentResponse::default()
+    );
     assert_eq!(validate("fail").failure(), "disk on fire");
 }
 
