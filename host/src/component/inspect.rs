@@ -12,6 +12,7 @@ mod glibc;
 mod image;
 mod needs;
 mod note;
+mod tables;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

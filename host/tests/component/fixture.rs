@@ -226,3 +226,4 @@ pub(crate) const PT_LOAD: u32 = 1;
 pub(crate) const PT_DYNAMIC: u32 = 2;
 pub(crate) const PT_NOTE: u32 = 4;
 pub(crate) const PT_GNU_STACK: u32 = 0x6474_e551;
+pub(crate) const PT_GNU_RELRO: u32 = 0x6474_e552;

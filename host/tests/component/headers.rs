@@ -3,7 +3,7 @@
 use nri_host::component::inspect::{ElfError, inspect_bytes};
 
 use crate::fixture::{
-    PT_DYNAMIC, PT_LOAD, Workshop, elf_error, patched, program_header, refusal, sound,
+    PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD, Workshop, elf_error, patched, program_header, refusal, sound,
 };
 
 #[test]
@@ -79,11 +79,7 @@ fn a_stripped_file_that_was_cut_off_is_recognized_without_a_section_table() {
     // e_shoff, e_shnum and e_shstrndx are 0, as after sstrip.
     let bytes = patched(&patched(sound(), 40, &[0; 8]), 60, &[0; 4]);
     inspect_bytes(&bytes).expect("it is accepted");
-    let dynamic = program_header(&bytes, PT_DYNAMIC);
-    let offset = usize::try_from(u64::from_le_bytes(
-        bytes[dynamic + 8..dynamic + 16].try_into().unwrap(),
-    ))
-    .unwrap();
+    let (offset, _) = dynamic_entries(&bytes)[0];
     for len in [offset, offset + 8, 200, 4096] {
         let error = refusal(&bytes[..len]);
         assert!(
@@ -126,27 +122,77 @@ fn headers_that_would_lead_the_loader_astray_are_refused() {
 }
 
 #[test]
+fn write_protection_beyond_the_own_segments_is_refused() {
+    let relro = program_header(sound(), PT_GNU_RELRO);
+    for (what, at, value) in [
+        ("another address", relro + 16, 0x70_0000u64),
+        ("another size", relro + 40, 0x70_0000),
+    ] {
+        let error = refusal(&patched(sound(), at, &value.to_le_bytes()));
+        assert!(matches!(error, ElfError::Damaged { .. }), "{what}: {error}");
+    }
+}
+
+/// The place of each entry of the dynamic table, with its tag.
+fn dynamic_entries(bytes: &[u8]) -> Vec<(usize, u64)> {
+    let number = |at: usize| {
+        let number = bytes[at..at + 8]
+            .try_into()
+            .expect("eight bytes are eight bytes");
+        u64::from_le_bytes(number)
+    };
+    let table = number(program_header(bytes, PT_DYNAMIC) + 8);
+    let table = usize::try_from(table).expect("it is an offset in the file");
+    (table..)
+        .step_by(16)
+        .map(|at| (at, number(at)))
+        .take_while(|(_, tag)| *tag != 0)
+        .collect()
+}
+
+#[test]
 fn tables_outside_the_file_are_refused() {
-    let bytes = sound();
-    let dynamic = program_header(bytes, PT_DYNAMIC);
-    let offset = bytes[dynamic + 8..dynamic + 16].try_into().unwrap();
-    let table = usize::try_from(u64::from_le_bytes(offset)).unwrap();
-    let mut entries = 0;
-    for at in (table..).step_by(16) {
-        let tag = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-        match tag {
-            0 => break,
-            // STRTAB, SYMTAB, RELA, INIT_ARRAY, FINI_ARRAY, GNU_HASH, VERSYM, VERNEED
-            5 | 6 | 7 | 25 | 26 | 0x6fff_fef5 | 0x6fff_fff0 | 0x6fff_fffe => {
-                entries += 1;
-                let error = refusal(&patched(bytes, at + 8, &[0x7f; 8]));
-                assert!(
-                    matches!(error, ElfError::Damaged { .. }),
-                    "{tag:#x}: {error}"
-                );
-            }
-            _ => {}
+    // STRTAB, SYMTAB, RELA, INIT, FINI, INIT_ARRAY, FINI_ARRAY, GNU_HASH, VERSYM, VERNEED
+    let addresses = [
+        5,
+        6,
+        7,
+        12,
+        13,
+        25,
+        26,
+        0x6fff_fef5,
+        0x6fff_fff0,
+        0x6fff_fffe,
+    ];
+    let mut seen = 0;
+    for (at, tag) in dynamic_entries(sound()) {
+        if addresses.contains(&tag) {
+            seen += 1;
+            let error = refusal(&patched(sound(), at + 8, &[0x7f; 8]));
+            assert!(
+                matches!(error, ElfError::Damaged { .. }),
+                "{tag:#x}: {error}"
+            );
         }
     }
-    assert!(entries >= 6, "{entries}");
+    assert_eq!(seen, addresses.len());
+}
+
+#[test]
+fn tables_of_other_dimensions_are_refused() {
+    // RELASZ, RELAENT, STRSZ, SYMENT, INIT_ARRAYSZ
+    let sizes = [8, 9, 10, 11, 27];
+    let mut seen = 0;
+    for (at, tag) in dynamic_entries(sound()) {
+        if sizes.contains(&tag) {
+            seen += 1;
+            let error = refusal(&patched(sound(), at + 8, &0x7_0007u64.to_le_bytes()));
+            assert!(
+                matches!(error, ElfError::Damaged { .. }),
+                "{tag:#x}: {error}"
+            );
+        }
+    }
+    assert_eq!(seen, sizes.len());
 }

@@ -2,6 +2,7 @@
 //! words, and that what is loaded is what was inspected.
 
 mod accepted;
+mod commands;
 mod exports;
 mod files;
 mod fixture;

@@ -10,6 +10,7 @@ use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
 use object::{LittleEndian, read::StringTable};
 
 use super::error::ElfError;
+use super::tables;
 
 pub(super) const LE: LittleEndian = LittleEndian;
 
@@ -21,6 +22,9 @@ pub(super) type Segment = ProgramHeader64<LittleEndian>;
 const MACHINE: (elf::Machine, &str) = (elf::EM_X86_64, "x86-64");
 #[cfg(target_arch = "aarch64")]
 const MACHINE: (elf::Machine, &str) = (elf::EM_AARCH64, "aarch64");
+
+/// The largest pages that aarch64 has, in bytes; x86-64 has smaller ones.
+const MAX_PAGE_SIZE: u64 = 64 << 10;
 
 /// A shared library whose headers are sound.
 #[derive(Clone, Copy)]
@@ -48,13 +52,14 @@ impl<'data> Image<'data> {
             check_end(bytes, what, offset, size)?;
         }
         check_loads(segments)?;
+        check_relro(segments)?;
         let image = Self {
             bytes,
             header,
             segments,
             dynamic: dynamic(bytes, segments)?,
         };
-        image.check_addresses()?;
+        tables::check(&image)?;
         Ok(image)
     }
 
@@ -84,6 +89,16 @@ impl<'data> Image<'data> {
             .filter(|rest| !rest.is_empty())
     }
 
+    /// Whether code can be at this address.
+    pub(super) fn is_code(&self, address: u64) -> bool {
+        self.segments.iter().any(|segment| {
+            let skip = address.checked_sub(segment.p_vaddr(LE));
+            segment.p_type(LE) == elf::PT_LOAD
+                && segment.p_flags(LE).contains(elf::PF_X)
+                && skip.is_some_and(|skip| skip < segment.p_filesz(LE))
+        })
+    }
+
     /// A struct of the file at an address of the loaded library.
     pub(super) fn read<T: Pod>(&self, address: u64) -> Option<&'data T> {
         Some(pod::from_bytes(self.at(address)?).ok()?.0)
@@ -98,80 +113,6 @@ impl<'data> Image<'data> {
         let table = table.unwrap_or_default();
         let end = size.min(table.len() as u64);
         Strings(StringTable::new(table, 0, end))
-    }
-
-    /// The dynamic loader follows these without a look.
-    fn check_addresses(&self) -> Result<(), ElfError> {
-        let outside = |what| Err(ElfError::Damaged { what });
-        for (start, size, what) in [
-            (
-                elf::DT_STRTAB,
-                Some(elf::DT_STRSZ),
-                "its names are outside the file",
-            ),
-            (elf::DT_SYMTAB, None, "its symbols are outside the file"),
-            (elf::DT_HASH, None, "its hash table is outside the file"),
-            (elf::DT_GNU_HASH, None, "its hash table is outside the file"),
-            (
-                elf::DT_VERSYM,
-                None,
-                "its symbol versions are outside the file",
-            ),
-            (
-                elf::DT_VERNEED,
-                None,
-                "its symbol versions are outside the file",
-            ),
-            (
-                elf::DT_VERDEF,
-                None,
-                "its symbol versions are outside the file",
-            ),
-            (
-                elf::DT_RELA,
-                Some(elf::DT_RELASZ),
-                "its relocations are outside the file",
-            ),
-            (
-                elf::DT_RELR,
-                Some(elf::DT_RELRSZ),
-                "its relocations are outside the file",
-            ),
-            (
-                elf::DT_JMPREL,
-                Some(elf::DT_PLTRELSZ),
-                "its relocations are outside the file",
-            ),
-            (
-                elf::DT_INIT_ARRAY,
-                Some(elf::DT_INIT_ARRAYSZ),
-                "its constructors are outside the file",
-            ),
-            (
-                elf::DT_FINI_ARRAY,
-                Some(elf::DT_FINI_ARRAYSZ),
-                "its destructors are outside the file",
-            ),
-            (elf::DT_INIT, None, "its constructors are outside the file"),
-            (elf::DT_FINI, None, "its destructors are outside the file"),
-        ] {
-            let Some(address) = self.tag(start) else {
-                continue;
-            };
-            let size = size.map_or(Some(1), |size| self.tag(size));
-            match size {
-                // An empty table may have any address.
-                Some(0) => {}
-                Some(size) if self.holds(address, size) => {}
-                _ => return outside(what),
-            }
-        }
-        Ok(())
-    }
-
-    fn holds(&self, address: u64, size: u64) -> bool {
-        self.at(address)
-            .is_some_and(|rest| rest.len() as u64 >= size)
     }
 }
 
@@ -296,6 +237,33 @@ fn check_loads(segments: &[Segment]) -> Result<(), ElfError> {
         Some(_) => Ok(()),
         None => damaged("it has no loadable segment"),
     }
+}
+
+/// The loader takes the right to write away from these pages once all is relocated, whosever they
+/// are.
+fn check_relro(segments: &[Segment]) -> Result<(), ElfError> {
+    for relro in segments
+        .iter()
+        .filter(|s| s.p_type(LE) == elf::PT_GNU_RELRO)
+    {
+        let inside = segments.iter().any(|load| {
+            let Some(skip) = relro.p_vaddr(LE).checked_sub(load.p_vaddr(LE)) else {
+                return false;
+            };
+            // Some linkers round its end up to a page.
+            let room = load
+                .p_memsz(LE)
+                .saturating_add(load.p_align(LE).min(MAX_PAGE_SIZE));
+            let end = skip.checked_add(relro.p_memsz(LE));
+            load.p_type(LE) == elf::PT_LOAD && end.is_some_and(|end| end <= room)
+        });
+        if !inside {
+            return Err(ElfError::Damaged {
+                what: "what it protects from writing is not its own",
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The dynamic table up to its end, which must be marked: the loader looks for nothing else.
