@@ -1,6 +1,9 @@
 //! From what is written to what is valid: one `[[component]]`.
 
 use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
 
 use super::json;
 use super::library;
@@ -84,6 +87,10 @@ pub(super) fn judge(
 ) -> Option<Verdict> {
     let mut own = Vec::new();
     let draft = Draft::read(raw, dirs, config, &mut own)?;
+    if !raw.damage.is_empty() {
+        // What else is wrong with it may be due to the damage, which was told already.
+        return Some(draft.verdict(raw, raw.damage.clone()));
+    }
     if draft.is_leftover(raw) && own.is_empty() {
         warnings.push(Warning {
             scope: Scope::Component(draft.name),
@@ -93,17 +100,13 @@ pub(super) fn judge(
         });
         return None;
     }
-    if raw.damage.is_empty() {
-        let silent = own.len();
+    if !own.is_empty() {
         own.retain(|mistake| config.is_telling(mistake));
-        mistakes.extend_from_slice(&own);
-        if own.is_empty() && silent > 0 {
+        if own.is_empty() {
             return None;
         }
-    } else {
-        // What else is wrong with it may be due to the damage.
-        own = raw.damage.clone();
     }
+    mistakes.extend_from_slice(&own);
     Some(draft.verdict(raw, own))
 }
 
@@ -119,11 +122,11 @@ struct Draft {
 
 /// What has a default.
 struct Settings {
-    timeout: Option<std::time::Duration>,
-    sync_timeout: Option<std::time::Duration>,
+    timeout: Option<Duration>,
+    sync_timeout: Option<Duration>,
     on_failure: OnFailure,
     isolation: Isolation,
-    config: serde_json::Map<String, serde_json::Value>,
+    config: Map<String, Value>,
 }
 
 impl Draft {
@@ -247,9 +250,9 @@ fn read_settings(reader: &mut Reader<'_>) -> Settings {
     }
 }
 
-fn read_config(reader: &mut Reader<'_>) -> serde_json::Map<String, serde_json::Value> {
+fn read_config(reader: &mut Reader<'_>) -> Map<String, Value> {
     let Some(table) = reader.table("config") else {
-        return serde_json::Map::new();
+        return Map::new();
     };
     let mut misfits = Vec::new();
     let object = json::object(table, "config", &mut misfits);

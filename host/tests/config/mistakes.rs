@@ -1,8 +1,10 @@
 //! What an admin is told, and what a mistake costs.
 
+use std::fs;
 use std::path::Path;
 
 use nri_host::config::{Overrides, Problem, Scope, load};
+use proptest::prelude::*;
 
 use crate::fixture::{A, Files, broken, names, with_components};
 
@@ -306,4 +308,33 @@ fn odd_keys_cannot_write_to_the_terminal() {
         files.mistakes(),
         ["nri-host.toml:2: \\u{1b}[31m: unknown key"]
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn whatever_a_file_holds_each_mistake_has_a_line_of_it(
+        text in "([a-z_]{1,9}( = ([0-9]{1,4}|\"[a-z/]{0,5}\"|\\[|\\{|true)|\\]|)|\\[{1,2}(host|runtime|component(\\.config)?)\\]{0,2}|\\PC{0,6})(\n(name|index|library|log|socket) = ([0-9]{1,3}|\"[a-z/]{0,5}\"))*",
+    ) {
+        let lines = text.lines().count().max(1);
+        // The parser reports an unexpected end behind the last line.
+        for mistake in Files::new(&text).load().mistakes {
+            let line = mistake.location.line.expect("the file itself can be read");
+            prop_assert!((1..=lines + 1).contains(&line), "{text:?}: {mistake}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_is_told_or_still_means_something(len: prop::sample::Index) {
+        let whole = with_components(&format!("{A}timeout = \"1s\"\n[component.config]\nx = [1]\n"));
+        let text = fs::read_to_string(whole.path("nri-host.toml")).expect("it was written");
+        let files = Files::new(&text[..len.index(text.len())]);
+        let loaded = files.load();
+        prop_assert_eq!(
+            loaded.config.is_none(),
+            loaded.mistakes.iter().any(|mistake| mistake.scope == Scope::Host)
+        );
+        prop_assert!(loaded.broken.iter().all(|broken| !broken.mistakes.is_empty()));
+    }
 }

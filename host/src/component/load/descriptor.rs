@@ -58,21 +58,21 @@ pub(super) struct Read {
     pub(super) border: Border,
 }
 
-/// Reads a descriptor and compares it with the note.
+/// Reads a descriptor and compares it with the note. Each field is read by itself through the raw
+/// pointer: a reference would claim more than the component may have.
 ///
 /// # Safety
 ///
-/// `descriptor` is the address of a constant that begins like [`Descriptor`], is as long as its
-/// `struct_size` says, and whose texts end with a NUL; all of it lives as long as the process.
+/// `descriptor` is the address of a constant with the layout of [`Descriptor`] as far as its
+/// `struct_size` goes, and its texts end with a NUL; all of it lives as long as the process.
 pub(super) unsafe fn read(
     descriptor: *const Descriptor,
     note: &ComponentNote,
 ) -> Result<Read, DescriptorError> {
-    if !descriptor.is_aligned() || descriptor.is_null() {
+    if descriptor.is_null() || !descriptor.is_aligned() {
         return Err(DescriptorError::Misaligned);
     }
-    // SAFETY: each field is read by itself through the raw pointer, so that no reference claims
-    // more than struct_size; magic and struct_size come first and are in every version.
+    // SAFETY: magic and struct_size come first and are in every version.
     let (magic, size) = unsafe { ((*descriptor).magic, (*descriptor).struct_size) };
     if magic != abi::MAGIC {
         return Err(DescriptorError::BadMagic { found: magic });
@@ -81,41 +81,69 @@ pub(super) unsafe fn read(
     if len < REQUIRED_SIZE {
         return Err(DescriptorError::TooSmall { size });
     }
-    // SAFETY: struct_size covers all fields up to get_interface.
-    let (major, flags) = unsafe { ((*descriptor).abi_major, (*descriptor).flags) };
-    if major != abi::ABI_MAJOR {
-        return Err(DescriptorError::WrongAbi { found: major });
+    // SAFETY: all fields up to get_interface are there; the rest is promised by the caller.
+    unsafe {
+        check_identity(descriptor, note)?;
+        read_functions(descriptor, len)
     }
-    // SAFETY: as above.
-    let (id, version) = unsafe { ((*descriptor).id, (*descriptor).version) };
-    for (what, same) in [
-        // SAFETY: the caller promises that both end with a NUL.
-        ("id", unsafe { is_text(id, &note.id) }),
-        // SAFETY: as above.
-        ("version", unsafe { is_text(version, &note.version) }),
-        ("flags", flags == note.flags),
-    ] {
-        if !same {
-            return Err(DescriptorError::DiffersFromNote { what });
-        }
-    }
-    let missing = |function| DescriptorError::NoFunction { function };
-    // SAFETY: as above. A null pointer is None; what else a component puts there is a function of
-    // the type in the header.
-    let (create, handle, destroy, methods) = unsafe {
+}
+
+/// # Safety
+///
+/// As for [`read`]; all required fields are there.
+unsafe fn check_identity(
+    descriptor: *const Descriptor,
+    note: &ComponentNote,
+) -> Result<(), DescriptorError> {
+    // SAFETY: the fields are there, and the texts end with a NUL, as the caller promises.
+    let (found, flags, id_fits, version_fits) = unsafe {
         (
+            (*descriptor).abi_major,
+            (*descriptor).flags,
+            is_text((*descriptor).id, &note.id),
+            is_text((*descriptor).version, &note.version),
+        )
+    };
+    if found != abi::ABI_MAJOR {
+        return Err(DescriptorError::WrongAbi { found });
+    }
+    let differing = [
+        ("id", id_fits),
+        ("version", version_fits),
+        ("flags", flags == note.flags),
+    ]
+    .into_iter()
+    .find(|(_, fits)| !fits);
+    match differing {
+        Some((what, _)) => Err(DescriptorError::DiffersFromNote { what }),
+        None => Ok(()),
+    }
+}
+
+/// # Safety
+///
+/// As for [`read`]; all required fields are there, and those that end within `len`.
+unsafe fn read_functions(
+    descriptor: *const Descriptor,
+    len: usize,
+) -> Result<Read, DescriptorError> {
+    // SAFETY: the fields are there. A null pointer is None; anything else that a component puts
+    // there is a function of the type in the header, as the caller promises.
+    let (methods, create, handle, destroy) = unsafe {
+        (
+            (*descriptor).methods,
             (*descriptor).create,
             (*descriptor).handle,
             (*descriptor).destroy,
-            (*descriptor).methods,
         )
     };
     let get_interface = if len >= SIZE_WITH_GET_INTERFACE {
-        // SAFETY: struct_size covers this field as well.
+        // SAFETY: as above.
         unsafe { (*descriptor).get_interface }
     } else {
         None
     };
+    let missing = |function| DescriptorError::NoFunction { function };
     Ok(Read {
         methods,
         border: Border {
