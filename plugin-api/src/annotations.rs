@@ -12,6 +12,8 @@
 //! Kubernetes allows 63 characters after the slash, so a container whose name has more than 53
 //! cannot be addressed by the first form.
 
+use crate::wire::checked_text;
+
 /// An annotation that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Annotation<'a> {
@@ -22,11 +24,14 @@ pub struct Annotation<'a> {
 }
 
 /// How well an annotation's key fits: lower is better.
-fn specificity(annotation_key: &str, container: &str, key: &str) -> Option<u8> {
-    match annotation_key.strip_prefix(key)? {
-        "" => Some(2),
-        "/pod" => Some(1),
-        scope => (scope.strip_prefix("/container.")? == container).then_some(0),
+fn specificity(annotation_key: &[u8], container: &str, key: &str) -> Option<u8> {
+    match annotation_key.strip_prefix(key.as_bytes())? {
+        b"" => Some(2),
+        b"/pod" => Some(1),
+        scope => {
+            let name = scope.strip_prefix(b"/container.")?;
+            (name == container.as_bytes()).then_some(0)
+        }
     }
 }
 
@@ -47,7 +52,8 @@ pub fn lookup<'a>(
     container: &str,
     key: &str,
 ) -> Option<Annotation<'a>> {
-    best(pod_annotations, |k| specificity(k, container, key))
+    let annotations = pod_annotations.into_iter();
+    lookup_in(annotations, container, key, None).map(|(key, value)| Annotation { key, value })
 }
 
 /// Looks up what counts for a container under a key that once had another name.
@@ -60,24 +66,43 @@ pub fn lookup_with_deprecated<'a>(
     key: &str,
     deprecated: &str,
 ) -> Option<Annotation<'a>> {
-    best(pod_annotations, |k| {
-        let current = specificity(k, container, key).map(|rank| (rank, 0));
-        let old = || specificity(k, container, deprecated).map(|rank| (rank, 1));
-        current.or_else(old)
+    let annotations = pod_annotations.into_iter();
+    lookup_in(annotations, container, key, Some(deprecated))
+        .map(|(key, value)| Annotation { key, value })
+}
+
+/// The same for annotations that are known to be UTF-8, but were not turned into text yet.
+pub(crate) fn lookup_raw<'a>(
+    annotations: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    container: &str,
+    key: &str,
+    deprecated: Option<&str>,
+) -> Option<Annotation<'a>> {
+    let (key, value) = lookup_in(annotations, container, key, deprecated)?;
+    Some(Annotation {
+        key: checked_text(key),
+        value: checked_text(value),
     })
 }
 
 /// The annotation with the lowest rank. Of equal ones the last: it is the one that a map keeps.
-fn best<'a, R: Ord>(
-    annotations: impl IntoIterator<Item = (&'a str, &'a str)>,
-    rank: impl Fn(&str) -> Option<R>,
-) -> Option<Annotation<'a>> {
-    let mut best: Option<(R, Annotation<'a>)> = None;
+fn lookup_in<T: AsRef<[u8]>>(
+    annotations: impl Iterator<Item = (T, T)>,
+    container: &str,
+    key: &str,
+    deprecated: Option<&str>,
+) -> Option<(T, T)> {
+    let rank = |found: &[u8]| {
+        let current = specificity(found, container, key).map(|rank| (rank, 0));
+        let old = || Some((specificity(found, container, deprecated?)?, 1));
+        current.or_else(old)
+    };
+    let mut best = None;
     for (key, value) in annotations {
-        if let Some(rank) = rank(key)
+        if let Some(rank) = rank(key.as_ref())
             && best.as_ref().is_none_or(|(lowest, _)| rank <= *lowest)
         {
-            best = Some((rank, Annotation { key, value }));
+            best = Some((rank, (key, value)));
         }
     }
     best.map(|(_, annotation)| annotation)

@@ -60,7 +60,17 @@ impl<'a> Fields<'a> {
         Self { rest: message }
     }
 
+    #[inline]
     fn varint(&mut self) -> Result<u64, Malformed> {
+        // Nearly all tags and lengths have one byte.
+        if let [byte @ 0..0x80, rest @ ..] = self.rest {
+            self.rest = rest;
+            return Ok(u64::from(*byte));
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Result<u64, Malformed> {
         let mut value = 0;
         for (i, &byte) in self.rest.iter().take(10).enumerate() {
             if i == 9 && byte > 1 {
@@ -143,42 +153,54 @@ pub(crate) fn bytes_fields(message: &[u8], number: u32) -> impl Iterator<Item = 
         })
 }
 
-/// The text field with this number, of a message that was checked before; empty if absent.
-pub(crate) fn text_field(message: &[u8], number: u32) -> &str {
-    bytes_fields(message, number)
-        .last()
-        .map_or("", checked_text)
-}
-
 /// The text of bytes that were checked before.
-fn checked_text(bytes: &[u8]) -> &str {
+pub(crate) fn checked_text(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap_or_default()
 }
 
+/// Reads bytes as text.
+pub(crate) fn text(bytes: &[u8]) -> Result<&str, Malformed> {
+    str::from_utf8(bytes).map_err(|_| Malformed::Text)
+}
+
+/// Key and value of a `map<string, string>` entry, if it is written as all encoders do it: both
+/// fields, in order, shorter than 128 bytes.
+fn plain_entry(entry: &[u8]) -> Option<(&[u8], &[u8])> {
+    let [0x0a, len @ 0..0x80, rest @ ..] = entry else {
+        return None;
+    };
+    let (key, rest) = rest.split_at_checked(usize::from(*len))?;
+    let [0x12, len @ 0..0x80, value @ ..] = rest else {
+        return None;
+    };
+    (value.len() == usize::from(*len)).then_some((key, value))
+}
+
 /// Key and value of a `map<string, string>` entry that was checked before.
-pub(crate) fn map_entry(entry: &[u8]) -> (&str, &str) {
-    let (mut key, mut value) = ("", "");
+pub(crate) fn map_entry(entry: &[u8]) -> (&[u8], &[u8]) {
+    if let Some(plain) = plain_entry(entry) {
+        return plain;
+    }
+    let (mut key, mut value): (&[u8], &[u8]) = (&[], &[]);
     for field in Fields::new(entry).map_while(Result::ok) {
         match (field.number, field.value) {
-            (1, Value::Bytes(bytes)) => key = checked_text(bytes),
-            (2, Value::Bytes(bytes)) => value = checked_text(bytes),
+            (1, Value::Bytes(bytes)) => key = bytes,
+            (2, Value::Bytes(bytes)) => value = bytes,
             _ => {}
         }
     }
     (key, value)
 }
 
-/// Checks that bytes are UTF-8.
-pub(crate) fn check_text(bytes: &[u8]) -> Result<(), Malformed> {
-    str::from_utf8(bytes).map(drop).map_err(|_| Malformed::Text)
-}
-
 /// Checks an entry of a `map<string, string>`.
 pub(crate) fn check_map_entry(entry: &[u8]) -> Result<(), Malformed> {
+    if entry.is_ascii() && plain_entry(entry).is_some() {
+        return Ok(());
+    }
     for field in Fields::new(entry) {
         let field = field?;
         if let (1 | 2, Value::Bytes(bytes)) = (field.number, field.value) {
-            check_text(bytes)?;
+            text(bytes)?;
         }
     }
     Ok(())

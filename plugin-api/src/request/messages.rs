@@ -2,7 +2,7 @@
 
 use protobuf::Message;
 
-use super::{CONTAINER, ContainerView, POD, PodView, Request};
+use super::{ContainerView, PodView, Request};
 use crate::abi::Method;
 use crate::api;
 use crate::wire::{self, Malformed};
@@ -154,12 +154,12 @@ impl Request<'_, api::ValidateContainerAdjustmentRequest> {
 
 impl<'a> Request<'a, api::SynchronizeRequest> {
     /// All pods, not decoded.
-    pub fn pods(&self) -> impl Iterator<Item = PodView<'a>> + Clone + use<'a> {
-        wire::bytes_fields(self.payload, POD).map(PodView::new)
+    pub fn pods(&self) -> impl ExactSizeIterator<Item = PodView<'a>> + Clone {
+        self.pods.iter().copied()
     }
 
     /// All containers, not decoded. [`ContainerView::pod_id`] says where each belongs.
-    pub fn containers(&self) -> impl Iterator<Item = ContainerView<'a>> + Clone + use<'a> {
-        wire::bytes_fields(self.payload, CONTAINER).map(ContainerView::new)
+    pub fn containers(&self) -> impl ExactSizeIterator<Item = ContainerView<'a>> + Clone {
+        self.containers.iter().copied()
     }
 }

@@ -39,6 +39,10 @@ pub struct Request<'a, M: RequestMessage> {
     payload: &'a [u8],
     pod: PodView<'a>,
     container: ContainerView<'a>,
+    /// For `Synchronize`.
+    pods: Vec<PodView<'a>>,
+    /// For `Synchronize`.
+    containers: Vec<ContainerView<'a>>,
     decoded_pod: OnceCell<Box<api::PodSandbox>>,
     decoded_container: OnceCell<Box<api::Container>>,
     decoded: OnceCell<Box<M>>,
@@ -51,29 +55,37 @@ impl<'a, M: RequestMessage> Request<'a, M> {
     ///
     /// The message is malformed, where an accessor would have to read it.
     pub fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
-        let (mut pod, mut container): (&[u8], &[u8]) = (&[], &[]);
+        let mut request = Self::empty(payload);
         for field in Fields::new(payload) {
             let field = field?;
-            match (field.number, field.value) {
-                (POD, Value::Bytes(bytes)) => {
-                    PodView::check(bytes)?;
-                    pod = bytes;
+            match (field.number, field.value, M::SHAPE) {
+                (POD, Value::Bytes(bytes), Shape::Lists) => {
+                    request.pods.push(PodView::read(bytes)?);
                 }
-                (CONTAINER, Value::Bytes(bytes)) if M::SHAPE != Shape::Pod => {
-                    ContainerView::check(bytes)?;
-                    container = bytes;
+                (CONTAINER, Value::Bytes(bytes), Shape::Lists) => {
+                    request.containers.push(ContainerView::read(bytes)?);
+                }
+                (POD, Value::Bytes(bytes), _) => request.pod = PodView::read(bytes)?,
+                (CONTAINER, Value::Bytes(bytes), Shape::PodAndContainer) => {
+                    request.container = ContainerView::read(bytes)?;
                 }
                 _ => {}
             }
         }
-        Ok(Self {
+        Ok(request)
+    }
+
+    fn empty(payload: &'a [u8]) -> Self {
+        Self {
             payload,
-            pod: PodView::new(pod),
-            container: ContainerView::new(container),
+            pod: PodView::default(),
+            container: ContainerView::default(),
+            pods: Vec::new(),
+            containers: Vec::new(),
             decoded_pod: OnceCell::new(),
             decoded_container: OnceCell::new(),
             decoded: OnceCell::new(),
-        })
+        }
     }
 
     /// The message as the runtime sent it.
@@ -181,7 +193,7 @@ impl<'a, M: ContainerRequest> Request<'a, M> {
 
     /// The pod's annotation that counts for this container, see [`annotations::lookup`].
     pub fn effective_annotation(&self, key: &str) -> Option<Annotation<'a>> {
-        annotations::lookup(self.pod.annotations(), self.container_name(), key)
+        annotations::lookup_raw(self.pod.raw_annotations(), self.container_name(), key, None)
     }
 
     /// The same for a key that has an older name, see [`annotations::lookup_with_deprecated`].
@@ -190,7 +202,7 @@ impl<'a, M: ContainerRequest> Request<'a, M> {
         key: &str,
         deprecated: &str,
     ) -> Option<Annotation<'a>> {
-        let annotations = self.pod.annotations();
-        annotations::lookup_with_deprecated(annotations, self.container_name(), key, deprecated)
+        let annotations = self.pod.raw_annotations();
+        annotations::lookup_raw(annotations, self.container_name(), key, Some(deprecated))
     }
 }

@@ -28,51 +28,72 @@ mod container_field {
 /// Where Kubernetes' runtimes keep the name of a container beside the field for it.
 const CONTAINER_NAME_LABEL: &str = "io.kubernetes.container.name";
 
-/// Checks all that an accessor of a view reads: the walk over the fields, the texts, the maps.
-fn check(message: &[u8], texts: &[u32], maps: &[u32]) -> Result<(), Malformed> {
+/// Reads the texts with these field numbers, and checks the maps, so that no accessor can fail.
+fn read<const N: usize>(
+    message: &[u8],
+    texts: [u32; N],
+    maps: [u32; 2],
+) -> Result<[&str; N], Malformed> {
+    let mut found = [""; N];
     for field in Fields::new(message) {
         let field = field?;
-        if let Value::Bytes(bytes) = field.value {
-            if maps.contains(&field.number) {
-                wire::check_map_entry(bytes)?;
-            } else if texts.contains(&field.number) {
-                wire::check_text(bytes)?;
-            }
+        let Value::Bytes(bytes) = field.value else {
+            continue;
+        };
+        if maps.contains(&field.number) {
+            wire::check_map_entry(bytes)?;
+        } else if let Some(i) = texts.iter().position(|number| *number == field.number) {
+            found[i] = wire::text(bytes)?;
         }
     }
-    Ok(())
+    Ok(found)
+}
+
+/// Iterates over a `map<string, string>`, as bytes.
+fn raw_entries(message: &[u8], number: u32) -> impl Iterator<Item = (&[u8], &[u8])> + Clone {
+    wire::bytes_fields(message, number).map(wire::map_entry)
 }
 
 /// Iterates over a `map<string, string>`.
 fn map_entries(message: &[u8], number: u32) -> impl Iterator<Item = (&str, &str)> + Clone {
-    wire::bytes_fields(message, number).map(wire::map_entry)
+    raw_entries(message, number)
+        .map(|(key, value)| (wire::checked_text(key), wire::checked_text(value)))
 }
 
 /// Looks up a key; should it be there twice, the later one counts, as in protobuf.
 fn map_value<'a>(message: &'a [u8], number: u32, key: &str) -> Option<&'a str> {
-    map_entries(message, number)
-        .filter(|(k, _)| *k == key)
+    raw_entries(message, number)
+        .filter(|(k, _)| *k == key.as_bytes())
         .last()
-        .map(|(_, value)| value)
+        .map(|(_, value)| wire::checked_text(value))
 }
 
 /// A pod, not decoded. Texts that the runtime did not send are empty.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct PodView<'a> {
     message: &'a [u8],
+    id: &'a str,
+    name: &'a str,
+    uid: &'a str,
+    namespace: &'a str,
+    runtime_handler: &'a str,
 }
 
 impl<'a> PodView<'a> {
-    /// Checks an encoded `PodSandbox`, so that the accessors cannot fail.
-    pub(crate) fn check(message: &[u8]) -> Result<(), Malformed> {
+    /// Reads an encoded `PodSandbox`.
+    pub(crate) fn read(message: &'a [u8]) -> Result<Self, Malformed> {
         use pod_field::{ANNOTATIONS, ID, LABELS, NAME, NAMESPACE, RUNTIME_HANDLER, UID};
         let texts = [ID, NAME, UID, NAMESPACE, RUNTIME_HANDLER];
-        check(message, &texts, &[LABELS, ANNOTATIONS])
-    }
-
-    /// A view of a message for which [`Self::check`] was fine.
-    pub(crate) fn new(message: &'a [u8]) -> Self {
-        Self { message }
+        let [id, name, uid, namespace, runtime_handler] =
+            read(message, texts, [LABELS, ANNOTATIONS])?;
+        Ok(Self {
+            message,
+            id,
+            name,
+            uid,
+            namespace,
+            runtime_handler,
+        })
     }
 
     /// The encoded message.
@@ -80,29 +101,36 @@ impl<'a> PodView<'a> {
         self.message
     }
 
+    /// The annotations as bytes.
+    pub(crate) fn raw_annotations(
+        &self,
+    ) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
+        raw_entries(self.message, pod_field::ANNOTATIONS)
+    }
+
     /// The runtime's id of the pod.
     pub fn id(&self) -> &'a str {
-        wire::text_field(self.message, pod_field::ID)
+        self.id
     }
 
     /// The name of the pod in Kubernetes.
     pub fn name(&self) -> &'a str {
-        wire::text_field(self.message, pod_field::NAME)
+        self.name
     }
 
     /// The UID of the pod in Kubernetes.
     pub fn uid(&self) -> &'a str {
-        wire::text_field(self.message, pod_field::UID)
+        self.uid
     }
 
     /// The Kubernetes namespace of the pod.
     pub fn namespace(&self) -> &'a str {
-        wire::text_field(self.message, pod_field::NAMESPACE)
+        self.namespace
     }
 
     /// The runtime class; empty for the default.
     pub fn runtime_handler(&self) -> &'a str {
-        wire::text_field(self.message, pod_field::RUNTIME_HANDLER)
+        self.runtime_handler
     }
 
     /// The value of a label.
@@ -136,21 +164,29 @@ impl<'a> PodView<'a> {
 }
 
 /// A container, not decoded. Texts that the runtime did not send are empty.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ContainerView<'a> {
     message: &'a [u8],
+    id: &'a str,
+    pod_id: &'a str,
+    name: &'a str,
 }
 
 impl<'a> ContainerView<'a> {
-    /// Checks an encoded `Container`, so that the accessors cannot fail.
-    pub(crate) fn check(message: &[u8]) -> Result<(), Malformed> {
+    /// Reads an encoded `Container`.
+    pub(crate) fn read(message: &'a [u8]) -> Result<Self, Malformed> {
         use container_field::{ANNOTATIONS, ID, LABELS, NAME, POD_ID};
-        check(message, &[ID, POD_ID, NAME], &[LABELS, ANNOTATIONS])
-    }
-
-    /// A view of a message for which [`Self::check`] was fine.
-    pub(crate) fn new(message: &'a [u8]) -> Self {
-        Self { message }
+        let [id, pod_id, name] = read(message, [ID, POD_ID, NAME], [LABELS, ANNOTATIONS])?;
+        let name = match name {
+            "" => map_value(message, LABELS, CONTAINER_NAME_LABEL).unwrap_or_default(),
+            name => name,
+        };
+        Ok(Self {
+            message,
+            id,
+            pod_id,
+            name,
+        })
     }
 
     /// The encoded message.
@@ -160,23 +196,18 @@ impl<'a> ContainerView<'a> {
 
     /// The runtime's id of the container.
     pub fn id(&self) -> &'a str {
-        wire::text_field(self.message, container_field::ID)
+        self.id
     }
 
     /// The runtime's id of the pod.
     pub fn pod_id(&self) -> &'a str {
-        wire::text_field(self.message, container_field::POD_ID)
+        self.pod_id
     }
 
     /// The name of the container in its pod. CRI-O leaves the field empty in some calls; the name
     /// is then taken from the label `io.kubernetes.container.name`.
     pub fn name(&self) -> &'a str {
-        let name = wire::text_field(self.message, container_field::NAME);
-        if name.is_empty() {
-            self.label(CONTAINER_NAME_LABEL).unwrap_or_default()
-        } else {
-            name
-        }
+        self.name
     }
 
     /// The value of a label.
