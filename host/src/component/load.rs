@@ -242,3 +242,53 @@ fn may_be_executed(file: &OwnedFd, len: NonZeroUsize) -> bool {
         Err(_) => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use super::super::inspect::inspect;
+    use super::*;
+
+    const SOURCE: &str = r#"
+#include <nri_component.h>
+NRIH_DEFINE_NOTE("dev.example.disk", "1", 0);
+static int32_t create(const nrih_host *h, const nrih_create_args *a, void **i) {
+  (void)h; (void)a; (void)i;
+  return NRIH_FAILED;
+}
+static int32_t handle(void *i, const nrih_request *r) { (void)i; (void)r; return NRIH_FAILED; }
+static void destroy(void *i) { (void)i; }
+const nrih_component nrih_component_v1 = {
+  NRIH_MAGIC, sizeof(nrih_component), NRIH_ABI_MAJOR, NRIH_ABI_MINOR, 0, 0,
+  "dev.example.disk", "1", 0x10, create, handle, destroy, 0
+};
+"#;
+
+    /// Elsewhere the tests see memory files only: no test can forbid the kernel to execute them.
+    #[test]
+    fn a_copy_on_disk_can_be_loaded() {
+        let dir = tempfile::tempdir().unwrap();
+        let (source, library) = (dir.path().join("a.c"), dir.path().join("a.so"));
+        fs::write(&source, SOURCE).unwrap();
+        let compiled = Command::new("cc")
+            .args(["-shared", "-fPIC", "-I"])
+            .arg(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/../plugin-api/include"
+            ))
+            .arg("-o")
+            .args([&library, &source])
+            .status()
+            .unwrap();
+        assert!(compiled.success());
+        let inspected = inspect(&library).unwrap();
+        let copy = PrivateCopy::on_disk(&inspected.bytes, dir.path()).unwrap();
+        let loaded = load_copy(copy, &inspected).unwrap();
+        assert_eq!(
+            (loaded.id.as_str(), loaded.methods),
+            ("dev.example.disk", 0x10)
+        );
+    }
+}

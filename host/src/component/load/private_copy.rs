@@ -107,10 +107,10 @@ fn in_memory(origin: &Path, bytes: &[u8]) -> io::Result<Option<OwnedFd>> {
 }
 
 fn write_on_disk(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<OwnedFd> {
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
     // What a process that was killed has left behind.
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
