@@ -3,6 +3,7 @@
 mod check;
 mod inspect;
 mod logging;
+mod output;
 mod run;
 mod status;
 
