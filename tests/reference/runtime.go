@@ -47,8 +47,8 @@ func (r *runtime) started() (*adaptation.Adaptation, error) {
 func (r *runtime) start(cmd *command) (any, error) {
 	adaptation.SetPluginRequestTimeout(milliseconds(cmd.RequestTimeoutMS, api.DefaultPluginRequestTimeout))
 	adaptation.SetPluginRegistrationTimeout(milliseconds(cmd.RegistrationTimeoutMS, api.DefaultPluginRegistrationTimeout))
-	// Below the socket's path, which is a file: nothing is found there.
-	nothing := cmd.Socket + "/none"
+	// Plugins only connect; there is no such folder.
+	nothing := cmd.Socket + ".plugins"
 	a, err := adaptation.New(cmd.Name, cmd.Version, r.synchronize, r.updateContainers,
 		adaptation.WithSocketPath(cmd.Socket),
 		adaptation.WithPluginPath(nothing),

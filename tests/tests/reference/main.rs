@@ -1,3 +1,9 @@
 //! Against the reference implementation of the runtime's side of NRI.
 
+mod cuts;
 mod harness;
+mod plugins;
+mod policy;
+mod replies;
+mod stage;
+mod synchronize;
