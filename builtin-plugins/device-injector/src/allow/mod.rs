@@ -1,0 +1,53 @@
+//! What the administrator of the node allows.
+//!
+//! Each list of the settings has rules of a kind of its own. An empty list allows nothing, `*`
+//! allows all.
+
+mod cdi;
+mod device;
+mod mount;
+mod namespace;
+mod path;
+
+pub(crate) use cdi::CdiRule;
+pub(crate) use device::DeviceRule;
+pub(crate) use mount::MountRule;
+pub(crate) use namespace::NamespaceRule;
+
+use crate::cdi::CdiNameError;
+
+/// The rule that allows all.
+const ANY: &str = "*";
+
+/// Rules of one kind. What one of them allows is allowed.
+#[derive(Debug)]
+pub(crate) struct AllowList<R> {
+    rules: Vec<R>,
+}
+
+impl<R> AllowList<R> {
+    pub(crate) fn new(rules: Vec<R>) -> Self {
+        Self { rules }
+    }
+}
+
+/// Why a rule cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RuleError {
+    #[error("expected the path of a device node, a number such as \"c 10:229\", or \"*\"")]
+    Device,
+    #[error("expected a number such as \"c 10:229\", where each number can be \"*\"")]
+    DeviceNumber,
+    #[error("expected an absolute path, a type of file system such as \"tmpfs\", or \"*\"")]
+    Mount,
+    #[error("bind mounts are allowed by the path of their source")]
+    BindMount,
+    #[error("\".\" and \"..\" cannot be part of a rule")]
+    DotComponent,
+    #[error("expected \"vendor.com/class\", \"vendor.com/class=name\", or \"*\"")]
+    CdiDevice(#[source] CdiNameError),
+    #[error("expected the name of a namespace, or a glob")]
+    Namespace,
+    #[error("this is no glob")]
+    Glob(#[source] glob::PatternError),
+}

@@ -1,0 +1,135 @@
+//! The component: from a request to an adjustment.
+
+use nri_plugin_api::{Adjustment, Component, CreateContainer, Error, Host};
+
+use crate::annotation::{Found, Kind, Requested};
+use crate::cdi::CdiName;
+use crate::devices::DeviceEntry;
+use crate::mounts::MountEntry;
+use crate::problems::{Place, Problems};
+use crate::settings::{RawSettings, Settings};
+use crate::{cdi, devices, mounts};
+
+/// An instance of the device injector.
+#[derive(Debug)]
+pub struct DeviceInjector {
+    settings: Settings,
+}
+
+#[nri_plugin_api::component(id = "dev.nri-host.device-injector")]
+impl Component for DeviceInjector {
+    type Config = RawSettings;
+
+    fn create(config: RawSettings, host: Host) -> Result<Self, Error> {
+        let settings = Settings::check(&config, host.name())?;
+        settings.warn_of_links();
+        Ok(Self { settings })
+    }
+
+    fn create_container(&mut self, request: &CreateContainer<'_>) -> Result<Adjustment, Error> {
+        let Some(requested) = Requested::find(request) else {
+            return Ok(Adjustment::new());
+        };
+        let injection = Injection::read(&self.settings, request.pod_namespace(), &requested)?;
+        injection.log(request);
+        injection.into_adjustment()
+    }
+}
+
+/// All that one container gets.
+#[derive(Debug, Default)]
+struct Injection {
+    devices: Vec<DeviceEntry>,
+    mounts: Vec<MountEntry>,
+    cdi_devices: Vec<CdiName>,
+}
+
+impl Injection {
+    /// Reads and judges what is asked for. Nothing is injected unless everything can be.
+    fn read(
+        settings: &Settings,
+        namespace: &str,
+        requested: &Requested<'_>,
+    ) -> Result<Self, Error> {
+        let mut problems = Problems::default();
+        let mut injection = Self::default();
+        for found in requested.iter() {
+            let Some(entries) = found.entries(&mut problems) else {
+                continue;
+            };
+            if entries.is_empty() {
+                continue;
+            }
+            if !settings.namespaces.allow(namespace) {
+                deny_namespace(settings, namespace, found, &mut problems);
+                continue;
+            }
+            match found.kind {
+                Kind::Devices => {
+                    injection.devices = devices::read(&entries, settings, &mut problems);
+                }
+                Kind::Mounts => {
+                    injection.mounts = mounts::read(&entries, settings, &mut problems);
+                }
+                Kind::CdiDevices => {
+                    injection.cdi_devices = cdi::read(&entries, settings, &mut problems);
+                }
+            }
+        }
+        problems.into_result()?;
+        Ok(injection)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.devices.is_empty() && self.mounts.is_empty() && self.cdi_devices.is_empty()
+    }
+
+    /// One line for the record of who got what.
+    fn log(&self, request: &CreateContainer<'_>) {
+        if self.is_empty() {
+            return;
+        }
+        tracing::info!(
+            namespace = request.pod_namespace(),
+            pod = request.pod_name(),
+            container = request.container_name(),
+            devices = list(&self.devices),
+            mounts = list(&self.mounts),
+            cdi_devices = list(&self.cdi_devices),
+            "injected"
+        );
+    }
+
+    fn into_adjustment(self) -> Result<Adjustment, Error> {
+        let mut adjustment = Adjustment::new();
+        for device in self.devices {
+            adjustment.add_device(device.into_device())?;
+        }
+        for device in self.cdi_devices {
+            adjustment.add_cdi_device(device.into_text())?;
+        }
+        for mount in self.mounts {
+            adjustment.add_mount(mount.into_mount())?;
+        }
+        Ok(adjustment)
+    }
+}
+
+fn deny_namespace(
+    settings: &Settings,
+    namespace: &str,
+    found: &Found<'_>,
+    problems: &mut Problems,
+) {
+    let advice = settings.advice("allow_namespaces", namespace);
+    problems.add(
+        Place::annotation(found.key),
+        format_args!("namespace {namespace:?} may not use it on this node: {advice}"),
+    );
+}
+
+/// Items for the log, separated by commas.
+fn list<T: std::fmt::Display>(items: &[T]) -> String {
+    let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+    items.join(", ")
+}

@@ -1,0 +1,116 @@
+//! `[component.config]`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use nri_plugin_api::{ConfigMistakes, Error};
+use serde::Deserialize;
+
+use crate::allow::{AllowList, CdiRule, DeviceRule, MountRule, NamespaceRule, RuleError};
+use crate::host_files::HostFiles;
+
+/// The settings as they are written. `docs/components/device-injector.md` has more about each.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RawSettings {
+    /// Kubernetes namespaces whose pods may use the annotations: names or globs. By default all,
+    /// since that allows nothing by itself.
+    pub allow_namespaces: Vec<String>,
+    /// Devices: paths of device nodes on the host, globs of them, or numbers as in `c 10:229`.
+    /// By default none.
+    pub allow_devices: Vec<String>,
+    /// Sources of bind mounts, with all that is below them: paths on the host or globs of them. A
+    /// word without `/` is a type of file system, such as `tmpfs`. By default none.
+    pub allow_mounts: Vec<String>,
+    /// CDI devices: `vendor.com/class` or `vendor.com/class=name`. By default none.
+    pub allow_cdi_devices: Vec<String>,
+    /// Where the root of the host's file system is, as the host process sees it.
+    pub host_root: PathBuf,
+}
+
+impl Default for RawSettings {
+    fn default() -> Self {
+        Self {
+            allow_namespaces: vec!["*".to_owned()],
+            allow_devices: Vec::new(),
+            allow_mounts: Vec::new(),
+            allow_cdi_devices: Vec::new(),
+            host_root: PathBuf::from("/"),
+        }
+    }
+}
+
+/// The settings, checked.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// The name of this instance, for advice to administrators.
+    component: String,
+    pub(crate) namespaces: AllowList<NamespaceRule>,
+    pub(crate) devices: AllowList<DeviceRule>,
+    pub(crate) mounts: AllowList<MountRule>,
+    pub(crate) cdi_devices: AllowList<CdiRule>,
+    pub(crate) host: HostFiles,
+}
+
+impl Settings {
+    /// Checks the settings of the instance with this name.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes at once, by key.
+    pub(crate) fn check(raw: &RawSettings, component: &str) -> Result<Self, Error> {
+        let mut mistakes = ConfigMistakes::new();
+        if !raw.host_root.is_absolute() {
+            mistakes.add("host_root", "expected an absolute path");
+        }
+        let settings = Self {
+            component: component.to_owned(),
+            namespaces: rules("allow_namespaces", &raw.allow_namespaces, &mut mistakes),
+            devices: rules("allow_devices", &raw.allow_devices, &mut mistakes),
+            mounts: rules("allow_mounts", &raw.allow_mounts, &mut mistakes),
+            cdi_devices: rules("allow_cdi_devices", &raw.allow_cdi_devices, &mut mistakes),
+            host: HostFiles::new(raw.host_root.clone()),
+        };
+        mistakes.into_result()?;
+        Ok(settings)
+    }
+
+    /// A rule that names a symbolic link never fits what the link leads to. Says so at the start,
+    /// since it is not seen by looking at the rule.
+    pub(crate) fn warn_of_links(&self) {
+        for (path, target) in self.mounts.links(&self.host) {
+            tracing::warn!(
+                "allow_mounts: {} leads to {} and allows nothing as it is written: write {}",
+                path.display(),
+                target.display(),
+                target.display(),
+            );
+        }
+    }
+
+    /// What the author of a pod can ask the administrator for.
+    pub(crate) fn advice(&self, key: &str, entry: &str) -> String {
+        format!(
+            "the administrator of the node can add {entry:?} to {key} of component {:?}",
+            self.component
+        )
+    }
+}
+
+/// Reads a list of rules and notes each mistake under its key.
+fn rules<R>(key: &str, texts: &[String], mistakes: &mut ConfigMistakes) -> AllowList<R>
+where
+    R: FromStr<Err = RuleError>,
+{
+    let mut rules = Vec::new();
+    for (i, text) in texts.iter().enumerate() {
+        match text.parse() {
+            Ok(rule) => rules.push(rule),
+            Err(error) => {
+                let message = format!("{text:?}: {}", Error::from(error));
+                mistakes.add(format!("{key}[{i}]"), message);
+            }
+        }
+    }
+    AllowList::new(rules)
+}

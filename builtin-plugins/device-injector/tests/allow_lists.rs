@@ -1,0 +1,298 @@
+//! What the administrator allows, and ways around it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use nri_device_injector::DeviceInjector;
+use nri_plugin_api::api::ContainerAdjustment;
+use nri_plugin_api::testing::{self, Harness, Outcome, json};
+
+const DEV: &str = "devices.noderesource.dev";
+const CDI: &str = "cdi-devices.noderesource.dev";
+const MNT: &str = "mounts.noderesource.dev";
+
+fn ask_in(
+    namespace: &str,
+    config: serde_json::Value,
+    key: &str,
+    value: &str,
+) -> Outcome<ContainerAdjustment> {
+    let mut injector = Harness::<DeviceInjector>::create(config).unwrap();
+    let mut pod = testing::pod("p", [(key, value)]);
+    pod.namespace = namespace.to_owned();
+    match injector.create_container(&pod, &testing::container(&pod, "c0")) {
+        Outcome::Answer(response) => Outcome::Answer(response.adjust.unwrap_or_default()),
+        Outcome::Rejected(reason) => Outcome::Rejected(reason),
+        other => panic!("{value}: {other:?}"),
+    }
+}
+
+fn ask(config: serde_json::Value, key: &str, value: &str) -> Outcome<ContainerAdjustment> {
+    ask_in("default", config, key, value)
+}
+
+#[test]
+fn nothing_is_allowed_by_default_and_the_error_says_which_key_to_set() {
+    for (key, value, setting) in [
+        (DEV, "- path: /dev/null", "allow_devices"),
+        (MNT, "- {source: /etc, destination: /x}", "allow_mounts"),
+        (
+            MNT,
+            "- {source: tmpfs, destination: /x, type: tmpfs}",
+            "allow_mounts",
+        ),
+        (CDI, "- a.com/x=y", "allow_cdi_devices"),
+    ] {
+        let reason = ask(json!({}), key, value).rejection();
+        assert!(reason.contains(setting), "{reason}");
+        assert!(reason.contains("component \"test\""), "{reason}");
+    }
+}
+
+#[test]
+fn a_device_is_judged_by_its_numbers_not_by_its_path() {
+    let allowed = |rule: &str, value: &str| {
+        matches!(
+            ask(json!({"allow_devices": [rule]}), DEV, value),
+            Outcome::Answer(_)
+        )
+    };
+    // Whatever the container calls it.
+    assert!(allowed("/dev/null", "- path: /dev/null"));
+    assert!(allowed(
+        "/dev/null",
+        "- {path: /dev/mine, type: c, major: 1, minor: 3}"
+    ));
+    assert!(allowed(
+        "c 1:3",
+        "- {path: /dev/mine, type: c, major: 1, minor: 3}"
+    ));
+    assert!(allowed("/dev/nul?", "- path: /dev/null"));
+    // The name of an allowed device with the numbers of another.
+    assert!(!allowed(
+        "/dev/null",
+        "- {path: /dev/null, type: b, major: 8, minor: 0}"
+    ));
+    assert!(!allowed(
+        "/dev/null",
+        "- {path: /dev/null, type: c, major: 1, minor: 5}"
+    ));
+    assert!(!allowed(
+        "/dev/null",
+        "- {path: /dev/null, major: 8, minor: 0}"
+    ));
+    assert!(!allowed(
+        "c 1:3",
+        "- {path: /dev/null, type: b, major: 1, minor: 3}"
+    ));
+    assert!(!allowed("/dev/null", "- path: /dev/zero"));
+    assert!(!allowed("/dev/n*", "- path: /dev/zero"));
+    // One bad device spoils all.
+    assert!(!allowed(
+        "/dev/null",
+        "[{path: /dev/null}, {path: /dev/zero}]"
+    ));
+}
+
+/// A host with `/srv/data`, and links in it that lead to `/etc`.
+fn host() -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let at = |path: &str| root.path().join(path);
+    fs::create_dir_all(at("srv/data/inner")).unwrap();
+    fs::create_dir_all(at("srv/data2")).unwrap();
+    fs::create_dir_all(at("etc/keys")).unwrap();
+    symlink("/etc", at("srv/data/absolute")).unwrap();
+    symlink("../../etc", at("srv/data/relative")).unwrap();
+    symlink("inner", at("srv/data/within")).unwrap();
+    symlink("/srv/data", at("shortcut")).unwrap();
+    symlink("/nowhere", at("srv/data/dangling")).unwrap();
+    root
+}
+
+#[test]
+fn mount_sources_are_judged_by_where_they_lead() {
+    let root = host();
+    let config = json!({"allow_mounts": ["/srv/data"], "host_root": root.path()});
+    let source = |source: &str| {
+        let value = format!("- {{source: {source}, destination: /x}}");
+        match ask(config.clone(), MNT, &value) {
+            Outcome::Answer(adjustment) => Ok(adjustment.mounts[0].source.clone()),
+            other => Err(other.rejection()),
+        }
+    };
+    // What is mounted is where it leads: nobody can change that any more.
+    for (asked, mounted) in [
+        ("/srv/data", "/srv/data"),
+        ("/srv/data/inner/", "/srv/data/inner"),
+        ("/srv/data/within", "/srv/data/inner"),
+        ("/srv/data/../data/inner", "/srv/data/inner"),
+        ("/shortcut/inner", "/srv/data/inner"),
+    ] {
+        assert_eq!(source(asked).as_deref(), Ok(mounted), "{asked}");
+    }
+    for asked in [
+        "/",
+        "/srv",
+        "/srv/data2",
+        "/etc",
+        "/srv/data/..",
+        "/srv/data/../../etc",
+        "/srv/data/absolute",
+        "/srv/data/absolute/keys",
+        "/srv/data/relative",
+        "/srv/data/dangling",
+        "/srv/data/absolute/../srv/data2",
+    ] {
+        assert!(source(asked).is_err(), "{asked}");
+    }
+}
+
+#[test]
+fn a_pod_does_not_learn_what_is_where_nothing_is_allowed() {
+    let root = host();
+    let config = json!({"allow_mounts": ["/srv/data"], "host_root": root.path()});
+    let reason = |source: &str| {
+        let value = format!("- {{source: {source}, destination: /x}}");
+        ask(config.clone(), MNT, &value)
+            .rejection()
+            .replace(source, "SOURCE")
+    };
+    assert_eq!(reason("/etc/keys"), reason("/etc/absent"));
+    assert_eq!(
+        reason("/srv/data/../../etc/keys"),
+        reason("/srv/data/../../etc/absent")
+    );
+    assert!(reason("/srv/data/absent").contains("is not there"));
+}
+
+#[test]
+fn other_types_of_mounts_do_not_get_around_the_sources() {
+    let allowed = |rule: &str, value: &str| {
+        matches!(
+            ask(json!({"allow_mounts": [rule]}), MNT, value),
+            Outcome::Answer(_)
+        )
+    };
+    assert!(allowed(
+        "tmpfs",
+        "- {source: tmpfs, destination: /x, type: tmpfs}"
+    ));
+    // To a runtime these are bind mounts, whatever their type says.
+    assert!(!allowed(
+        "tmpfs",
+        "- {source: /etc, destination: /x, type: tmpfs, options: [bind]}"
+    ));
+    assert!(!allowed(
+        "tmpfs",
+        "- {source: /etc, destination: /x, type: tmpfs, options: [ro, rbind]}"
+    ));
+    assert!(!allowed(
+        "tmpfs",
+        "- {source: /etc, destination: /x, type: tmpfs, options: ['ro,bind']}"
+    ));
+    assert!(!allowed("tmpfs", "- {source: /etc, destination: /x}"));
+    assert!(!allowed(
+        "tmpfs",
+        "- {source: /dev/sda, destination: /x, type: ext4}"
+    ));
+    assert!(!allowed(
+        "/srv",
+        "- {source: /srv, destination: /x, type: ext4}"
+    ));
+    let overlay = "- {source: overlay, destination: /x, type: overlay, options: ['lowerdir=/etc']}";
+    assert!(!allowed("/srv", overlay));
+    assert!(!allowed("tmpfs", overlay));
+}
+
+#[test]
+fn cdi_devices_are_judged_by_kind_or_name() {
+    let allowed = |rule: &str, value: &str| {
+        matches!(
+            ask(json!({"allow_cdi_devices": [rule]}), CDI, value),
+            Outcome::Answer(_)
+        )
+    };
+    assert!(allowed(
+        "acme.com/gpu",
+        "[acme.com/gpu=0, acme.com/gpu=all]"
+    ));
+    assert!(allowed("acme.com/gpu=0", "[acme.com/gpu=0]"));
+    assert!(!allowed("acme.com/gpu=0", "[acme.com/gpu=1]"));
+    assert!(!allowed("acme.com/gpu", "[acme.com/gpu2=0]"));
+    assert!(!allowed("acme.com/gpu", "[evil.com/gpu=0]"));
+    assert!(!allowed("acme.com/gpu", "[acme.com/gpu=0, acme.com/nic=0]"));
+}
+
+#[test]
+fn namespaces_are_compared_whole() {
+    let config = json!({
+        "allow_namespaces": ["gpu-jobs", "team-*"],
+        "allow_devices": ["*"],
+    });
+    let ask = |namespace: &str, value: &str| ask_in(namespace, config.clone(), DEV, value);
+    for namespace in ["gpu-jobs", "team-a"] {
+        let adjustment = ask(namespace, "- path: /dev/null").answer();
+        assert_eq!(adjustment.linux.devices.len(), 1, "{namespace}");
+    }
+    for namespace in ["gpu", "gpu-job", "gpu-jobs-2", "steam-a", ""] {
+        let reason = ask(namespace, "- path: /dev/null").rejection();
+        assert!(reason.contains("allow_namespaces"), "{namespace}: {reason}");
+    }
+    // Who asks for nothing is not rejected.
+    assert_eq!(ask("gpu", "[]").answer(), ContainerAdjustment::default());
+}
+
+#[test]
+fn mistakes_in_the_settings_are_told_by_key_and_all_at_once() {
+    let failure = Harness::<DeviceInjector>::create(json!({
+        "allow_namespaces": ["a/b"],
+        "allow_devices": ["/dev/null", "null", "c 1"],
+        "allow_mounts": ["/srv/../etc", "bind"],
+        "allow_cdi_devices": ["acme.com"],
+        "host_root": "host",
+    }))
+    .unwrap_err();
+    let keys: Vec<&str> = failure
+        .mistakes
+        .iter()
+        .map(|mistake| mistake.key.as_str())
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            "host_root",
+            "allow_namespaces[0]",
+            "allow_devices[1]",
+            "allow_devices[2]",
+            "allow_mounts[0]",
+            "allow_mounts[1]",
+            "allow_cdi_devices[0]",
+        ]
+    );
+    let failure = Harness::<DeviceInjector>::create(json!({"allow_device": []})).unwrap_err();
+    assert!(failure.message.contains("allow_device"), "{failure}");
+}
+
+#[test]
+fn a_rule_that_names_a_link_is_warned_of() {
+    let root = host();
+    let config = json!({"allow_mounts": ["/shortcut", "/srv/data"], "host_root": root.path()});
+    let injector = Harness::<DeviceInjector>::create(config).unwrap();
+    let logs = injector.logs();
+    assert_eq!(logs.len(), 1, "{logs:?}");
+    assert!(
+        logs[0].message.contains("/shortcut leads to /srv/data"),
+        "{logs:?}"
+    );
+}
+
+#[test]
+fn only_create_container_is_subscribed_to() {
+    let mut injector = Harness::<DeviceInjector>::create(json!({})).unwrap();
+    let methods: Vec<_> = injector
+        .methods()
+        .iter()
+        .map(|method| method.name())
+        .collect();
+    assert_eq!(methods, ["CreateContainer"]);
+}

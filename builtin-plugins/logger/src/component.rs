@@ -1,0 +1,144 @@
+//! The component: hands each event to the queue, and nothing more.
+
+use std::sync::Arc;
+
+use nri_plugin_api::request::Request;
+use nri_plugin_api::{
+    Adjustment, Component, CreateContainer, Error, Host, MethodSet, PostCreateContainer,
+    PostStartContainer, PostUpdateContainer, PostUpdatePodSandbox, RemoveContainer,
+    RemovePodSandbox, RunPodSandbox, StartContainer, StopContainer, StopPodSandbox, Synchronize,
+    UpdateContainer, UpdatePodSandbox, Updates, ValidateContainerAdjustment,
+};
+
+use crate::line::{Lines, Loggable};
+use crate::queue::{Event, Queue};
+use crate::settings::{RawSettings, Settings};
+use crate::sink::{HostLog, Sink};
+use crate::synchronized::Synchronized;
+use crate::writer::Writer;
+
+/// An instance of the logger.
+#[derive(Debug)]
+pub struct Logger {
+    queue: Arc<Queue>,
+    methods: MethodSet,
+    /// Writes what is left when the instance ends.
+    _writer: Writer,
+}
+
+impl Logger {
+    /// The runtime waits for this: it copies, and leaves the rest to the writer.
+    fn keep<M: Loggable>(&self, request: &Request<'_, M>) {
+        self.queue.push(Event::Request {
+            render: Lines::request::<M>,
+            payload: request.payload().into(),
+        });
+    }
+}
+
+#[nri_plugin_api::component(id = "dev.nri-host.logger")]
+impl Component for Logger {
+    type Config = RawSettings;
+
+    fn create(config: RawSettings, host: Host) -> Result<Self, Error> {
+        let settings = Settings::check(&config)?;
+        let queue = Arc::new(Queue::new(settings.limits));
+        let lines = Lines {
+            max_bytes: settings.max_event_bytes,
+        };
+        let sink: Box<dyn Sink> = match settings.file {
+            Some(file) => Box::new(file),
+            None => Box::new(HostLog),
+        };
+        let writer = Writer::start(host, Arc::clone(&queue), lines, sink)
+            .map_err(|error| Error::from(error).context("starting the writer"))?;
+        Ok(Self {
+            queue,
+            methods: settings.methods,
+            _writer: writer,
+        })
+    }
+
+    fn methods(&self) -> MethodSet {
+        self.methods
+    }
+
+    fn synchronize(&mut self, request: &Synchronize<'_>) -> Result<Updates, Error> {
+        let names = Box::new(Synchronized::new(request));
+        self.queue.push(Event::Synchronized(names));
+        Ok(Updates::new())
+    }
+
+    fn run_pod_sandbox(&mut self, request: &RunPodSandbox<'_>) -> Result<(), Error> {
+        self.keep(request);
+        Ok(())
+    }
+
+    fn update_pod_sandbox(&mut self, request: &UpdatePodSandbox<'_>) -> Result<(), Error> {
+        self.keep(request);
+        Ok(())
+    }
+
+    fn post_update_pod_sandbox(&mut self, request: &PostUpdatePodSandbox<'_>) -> Result<(), Error> {
+        self.keep(request);
+        Ok(())
+    }
+
+    fn stop_pod_sandbox(&mut self, request: &StopPodSandbox<'_>) -> Result<(), Error> {
+        self.keep(request);
+        Ok(())
+    }
+
+    fn remove_pod_sandbox(&mut self, request: &RemovePodSandbox<'_>) -> Result<(), Error> {
+        self.keep(request);
+        Ok(())
+    }
+
+    fn create_container(&mut self, request: &CreateContainer<'_>) -> Result<Adjustment, Error> {
+        self.keep(request);
+        Ok(Adjustment::new())
+    }
+
+    fn post_create_container(&mut self, request: &PostCreateContainer<'_>) -> Result<(), Error> {
+        self.keep(request);
+        Ok(())
+    }
+
+    fn start_container(&mut self, request: &StartContainer<'_>) -> Result<(), Error> {
+        self.keep(request);
+        Ok(())
+    }
+
+    fn post_start_container(&mut self, request: &PostStartContainer<'_>) -> Result<(), Error> {
+        self.keep(request);
+        Ok(())
+    }
+
+    fn update_container(&mut self, request: &UpdateContainer<'_>) -> Result<Updates, Error> {
+        self.keep(request);
+        Ok(Updates::new())
+    }
+
+    fn post_update_container(&mut self, request: &PostUpdateContainer<'_>) -> Result<(), Error> {
+        self.keep(request);
+        Ok(())
+    }
+
+    fn stop_container(&mut self, request: &StopContainer<'_>) -> Result<Updates, Error> {
+        self.keep(request);
+        Ok(Updates::new())
+    }
+
+    fn remove_container(&mut self, request: &RemoveContainer<'_>) -> Result<(), Error> {
+        self.keep(request);
+        Ok(())
+    }
+
+    fn validate_container_adjustment(
+        &mut self,
+        request: &ValidateContainerAdjustment<'_>,
+    ) -> Result<(), Error> {
+        self.keep(request);
+        Ok(())
+    }
+}

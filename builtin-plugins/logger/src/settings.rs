@@ -1,0 +1,114 @@
+//! `[component.config]`.
+
+use std::path::PathBuf;
+
+use nri_plugin_api::{ConfigMistakes, Error, MethodSet};
+use serde::Deserialize;
+
+use crate::events;
+use crate::queue::Limits;
+use crate::sink::FileSink;
+
+/// Fits into a line of journald, which has 48 KiB, beside what the host adds.
+const DEFAULT_MAX_EVENT_BYTES: usize = 32 << 10;
+
+/// Below it there is no room for names and ids.
+const MIN_MAX_EVENT_BYTES: usize = 1 << 10;
+
+/// Some seconds of a very busy node.
+const DEFAULT_QUEUE: usize = 1024;
+
+const MAX_QUEUE: usize = 1 << 20;
+
+const DEFAULT_QUEUE_BYTES: usize = 16 << 20;
+
+/// The settings as they are written. `docs/components/logger.md` has more about each.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RawSettings {
+    /// Where lines are appended. By default they go to the host's log.
+    pub file: Option<PathBuf>,
+    /// The events to write: names, or the groups `all`, `pod` and `container`.
+    pub events: Vec<String>,
+    /// How many events may wait to be written.
+    pub queue: usize,
+    /// How many bytes the events that wait may have, as the runtime encoded them.
+    pub queue_bytes: usize,
+    /// How long a line may be, in bytes. Of longer events only names and ids are written.
+    pub max_event_bytes: usize,
+}
+
+impl Default for RawSettings {
+    fn default() -> Self {
+        Self {
+            file: None,
+            events: vec!["all".to_owned()],
+            queue: DEFAULT_QUEUE,
+            queue_bytes: DEFAULT_QUEUE_BYTES,
+            max_event_bytes: DEFAULT_MAX_EVENT_BYTES,
+        }
+    }
+}
+
+/// The settings, checked.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// `None`: the host's log.
+    pub(crate) file: Option<FileSink>,
+    pub(crate) methods: MethodSet,
+    pub(crate) limits: Limits,
+    pub(crate) max_event_bytes: usize,
+}
+
+impl Settings {
+    /// Checks the settings, and opens the file.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes at once, by key.
+    pub(crate) fn check(raw: &RawSettings) -> Result<Self, Error> {
+        let mut mistakes = ConfigMistakes::new();
+        let methods = methods(&raw.events, &mut mistakes);
+        if !(1..=MAX_QUEUE).contains(&raw.queue) {
+            mistakes.add("queue", format!("expected 1 to {MAX_QUEUE}"));
+        }
+        if raw.queue_bytes == 0 {
+            mistakes.add("queue_bytes", "expected at least 1");
+        }
+        if raw.max_event_bytes < MIN_MAX_EVENT_BYTES {
+            let message = format!("expected at least {MIN_MAX_EVENT_BYTES}");
+            mistakes.add("max_event_bytes", message);
+        }
+        let file = match raw.file.as_deref().map(FileSink::open).transpose() {
+            Ok(file) => file,
+            Err(error) => {
+                mistakes.add("file", Error::from(error).to_string());
+                None
+            }
+        };
+        mistakes.into_result()?;
+        Ok(Self {
+            file,
+            methods,
+            limits: Limits {
+                entries: raw.queue,
+                bytes: raw.queue_bytes,
+            },
+            max_event_bytes: raw.max_event_bytes,
+        })
+    }
+}
+
+fn methods(names: &[String], mistakes: &mut ConfigMistakes) -> MethodSet {
+    if names.is_empty() {
+        mistakes.add("events", "names no event: leave it out to have all");
+    }
+    let mut methods = Vec::new();
+    for (i, name) in names.iter().enumerate() {
+        match events::parse(name) {
+            Ok(named) => methods.extend(named.iter()),
+            Err(error) => mistakes.add(format!("events[{i}]"), error.to_string()),
+        }
+    }
+    methods.into_iter().collect()
+}

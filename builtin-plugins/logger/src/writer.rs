@@ -1,0 +1,166 @@
+//! The thread that makes lines and writes them.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use nri_plugin_api::Host;
+
+use crate::line::Lines;
+use crate::queue::{Entry, Queue};
+use crate::sink::Sink;
+
+/// How long the end of an instance waits for what is still to be written.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The thread, which ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    queue: Arc<Queue>,
+    thread: Option<JoinHandle<()>>,
+    /// Disconnected when the thread has written the last line.
+    done: Receiver<Infallible>,
+}
+
+impl Writer {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// The system has no room for another thread.
+    pub(crate) fn start(
+        host: Host,
+        queue: Arc<Queue>,
+        lines: Lines,
+        mut sink: Box<dyn Sink>,
+    ) -> io::Result<Self> {
+        let (running, done) = mpsc::channel();
+        let taken = Arc::clone(&queue);
+        let thread = std::thread::Builder::new()
+            .name("logger-writer".to_owned())
+            .spawn(move || {
+                let _running = running;
+                let _attached = host.attach();
+                write_all(&taken, lines, sink.as_mut());
+            })?;
+        Ok(Self {
+            queue,
+            thread: Some(thread),
+            done,
+        })
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue.close();
+        match self.done.recv_timeout(FLUSH_TIMEOUT) {
+            Err(RecvTimeoutError::Timeout) => {
+                // It hangs in the file system. There is no way to end it, and none to wait for it;
+                // it holds nothing but the queue and the file.
+                let lost = self.queue.abandon();
+                tracing::warn!(lost, "the file cannot be written to in time");
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let joined = self.thread.take().map(JoinHandle::join);
+                // What a panic was about is in the log already.
+                drop(joined);
+            }
+            Ok(never) => match never {},
+        }
+    }
+}
+
+/// Writes until the queue is closed and empty.
+fn write_all(queue: &Queue, lines: Lines, sink: &mut dyn Sink) {
+    let mut batch: Vec<Entry> = Vec::new();
+    while let Some(taken) = queue.take(&mut batch) {
+        for entry in batch.drain(..) {
+            write_dropped(entry.dropped_before, entry.time, lines, sink);
+            sink.write(&lines.event(&entry));
+        }
+        write_dropped(taken.dropped_after, SystemTime::now(), lines, sink);
+        sink.flush();
+    }
+}
+
+fn write_dropped(count: u64, time: SystemTime, lines: Lines, sink: &mut dyn Sink) {
+    if count > 0 {
+        tracing::warn!(
+            count,
+            "events were dropped: they came faster than they can be written"
+        );
+        sink.write(&lines.dropped(time, count));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use nri_plugin_api::api::CreateContainerRequest;
+
+    use super::write_all;
+    use crate::line::Lines;
+    use crate::queue::{Event, Limits, Queue};
+    use crate::sink::Sink;
+
+    const LINES: Lines = Lines { max_bytes: 1024 };
+
+    fn event() -> Event {
+        Event::Request {
+            render: Lines::request::<CreateContainerRequest>,
+            payload: Box::default(),
+        }
+    }
+
+    /// A sink that says when it is asked to write, and waits until it may.
+    #[derive(Debug)]
+    struct Gate {
+        asked: Sender<String>,
+        may: Receiver<()>,
+    }
+
+    impl Sink for Gate {
+        fn write(&mut self, line: &[u8]) {
+            let line = String::from_utf8(line.to_vec()).expect("JSON is UTF-8");
+            self.asked.send(line).expect("the test listens");
+            // An error is the end of the test's patience.
+            let _ = self.may.recv();
+        }
+
+        fn flush(&mut self) {}
+    }
+
+    #[test]
+    fn a_sink_that_hangs_holds_up_nobody_and_what_finds_no_room_is_counted() {
+        const ROOM: usize = 8;
+        const TOO_MANY: usize = 5;
+        let queue = Queue::new(Limits {
+            entries: ROOM,
+            bytes: 1 << 20,
+        });
+        let (asked, lines) = channel();
+        let (go_on, may) = channel();
+        std::thread::scope(|scope| {
+            let taken = &queue;
+            scope.spawn(move || write_all(taken, LINES, &mut Gate { asked, may }));
+            queue.push(event());
+            let first = lines.recv().expect("the writer writes");
+            assert!(first.contains("CreateContainer"), "{first}");
+            // The writer hangs with one event. None of these waits for it.
+            for _ in 0..ROOM - 1 + TOO_MANY {
+                queue.push(event());
+            }
+            queue.close();
+            drop(go_on);
+            let rest: Vec<String> = lines.iter().collect();
+            assert_eq!(rest.len(), ROOM, "{rest:?}");
+            let last = rest.last().expect("there are some");
+            assert!(last.contains(r#""event":"dropped","count":5"#), "{last}");
+        });
+    }
+}

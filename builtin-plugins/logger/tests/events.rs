@@ -1,0 +1,362 @@
+//! What the logger writes.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use nri_logger::Logger;
+use nri_plugin_api::testing::{self, Harness, json};
+use nri_plugin_api::{Method, api};
+use serde_json::Value;
+
+/// What a logger does with a few requests: its lines, after it has ended.
+fn lines(config: &Value, requests: impl FnOnce(&mut Harness<Logger>)) -> Vec<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events");
+    let mut config = config.clone();
+    config["file"] = json!(path);
+    let mut logger = Harness::<Logger>::create(config).unwrap();
+    requests(&mut logger);
+    drop(logger);
+    read(&path)
+}
+
+fn read(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn request<M: Default>(fill: impl FnOnce(&mut M)) -> M {
+    let mut message = M::default();
+    fill(&mut message);
+    message
+}
+
+/// Calls the method of each message, about one pod and one container.
+macro_rules! call_all {
+    ($logger:expr, $pod:expr, $container:expr, $($message:ident),*) => {$(
+        let message = request(|message: &mut api::$message| {
+            message.pod = Some($pod.clone()).into();
+            message.container = Some($container.clone()).into();
+        });
+        let _answer = $logger.call(&message).answer();
+    )*};
+}
+
+macro_rules! call_all_pods {
+    ($logger:expr, $pod:expr, $($message:ident),*) => {$(
+        let message = request(|message: &mut api::$message| {
+            message.pod = Some($pod.clone()).into();
+        });
+        let _answer = $logger.call(&message).answer();
+    )*};
+}
+
+#[test]
+fn every_event_becomes_one_line() {
+    let pod = testing::pod("web", [("a", "b")]);
+    let container = testing::container(&pod, "nginx");
+    let lines = lines(&json!({}), |logger| {
+        let _answer = logger.synchronize(&[], &[]).answer();
+        call_all_pods!(
+            logger,
+            pod,
+            RunPodSandboxRequest,
+            UpdatePodSandboxRequest,
+            PostUpdatePodSandboxRequest,
+            StopPodSandboxRequest,
+            RemovePodSandboxRequest
+        );
+        call_all!(
+            logger,
+            pod,
+            container,
+            CreateContainerRequest,
+            PostCreateContainerRequest,
+            StartContainerRequest,
+            PostStartContainerRequest,
+            UpdateContainerRequest,
+            PostUpdateContainerRequest,
+            StopContainerRequest,
+            RemoveContainerRequest,
+            ValidateContainerAdjustmentRequest
+        );
+    });
+    let events: Vec<&str> = lines
+        .iter()
+        .map(|line| line["event"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        events,
+        [
+            "Synchronize",
+            "RunPodSandbox",
+            "UpdatePodSandbox",
+            "PostUpdatePodSandbox",
+            "StopPodSandbox",
+            "RemovePodSandbox",
+            "CreateContainer",
+            "PostCreateContainer",
+            "StartContainer",
+            "PostStartContainer",
+            "UpdateContainer",
+            "PostUpdateContainer",
+            "StopContainer",
+            "RemoveContainer",
+            "ValidateContainerAdjustment",
+        ]
+    );
+    for line in &lines[1..] {
+        assert_eq!(line["pod"]["name"], "web", "{line}");
+        assert_eq!(line["pod"]["annotations"], json!({"a": "b"}), "{line}");
+    }
+    for line in &lines[6..] {
+        assert_eq!(line["container"]["name"], "nginx", "{line}");
+        assert_eq!(line["container"]["pod_sandbox_id"], "web-id", "{line}");
+        assert_eq!(line["container"]["args"], json!(["/bin/true"]), "{line}");
+    }
+}
+
+#[test]
+fn times_are_in_utc_and_in_order() {
+    let pod = testing::pod("web", []);
+    let before = std::time::SystemTime::now();
+    let lines = lines(&json!({}), |logger| {
+        for _ in 0..3 {
+            call_all_pods!(logger, pod, RunPodSandboxRequest);
+        }
+    });
+    let mut last = before - std::time::Duration::from_micros(1);
+    for line in &lines {
+        let text = line["time"].as_str().unwrap();
+        assert!(text.ends_with('Z'), "{text}");
+        let time = humantime::parse_rfc3339(text).unwrap();
+        assert!(time >= last, "{text}");
+        last = time;
+    }
+    assert_eq!(lines.len(), 3);
+}
+
+#[test]
+fn secrets_in_variables_are_hidden_wherever_they_stand() {
+    const SECRET: &str = "hunter2";
+    let pod = testing::pod("web", []);
+    let mut container = testing::container(&pod, "nginx");
+    let variable = || format!("PASSWORD={SECRET}=x");
+    container.env = vec![variable(), SECRET.to_owned()];
+    let hook = || api::Hook {
+        path: "/bin/hook".to_owned(),
+        env: vec![variable()],
+        ..Default::default()
+    };
+    let hooks = || api::Hooks {
+        prestart: vec![hook()],
+        create_runtime: vec![hook()],
+        create_container: vec![hook()],
+        start_container: vec![hook()],
+        poststart: vec![hook()],
+        poststop: vec![hook()],
+        ..Default::default()
+    };
+    container.hooks = Some(hooks()).into();
+    let lines = lines(&json!({}), |logger| {
+        call_all!(
+            logger,
+            pod,
+            container,
+            CreateContainerRequest,
+            StopContainerRequest
+        );
+        let message = request(|message: &mut api::ValidateContainerAdjustmentRequest| {
+            message.container = Some(container.clone()).into();
+            let adjust = message.adjust.mut_or_insert_default();
+            adjust.env.push(api::KeyValue {
+                key: "TOKEN".to_owned(),
+                value: SECRET.to_owned(),
+                ..Default::default()
+            });
+            adjust.hooks = Some(hooks()).into();
+        });
+        let _answer = logger.call(&message).answer();
+    });
+    assert_eq!(lines.len(), 3);
+    for line in &lines {
+        assert!(!line.to_string().contains(SECRET), "{line}");
+        assert_eq!(line["container"]["env"], json!(["PASSWORD=***", "***"]));
+        assert_eq!(
+            line["container"]["hooks"]["poststop"][0]["env"],
+            json!(["PASSWORD=***"])
+        );
+    }
+    assert_eq!(
+        lines[2]["adjust"]["env"],
+        json!([{"key": "TOKEN", "value": "***"}])
+    );
+}
+
+#[test]
+fn a_line_that_is_too_long_keeps_its_names() {
+    let long = "x".repeat(5000);
+    let pod = testing::pod("web", [("long", long.as_str())]);
+    let container = testing::container(&pod, "nginx");
+    let config = json!({"max_event_bytes": 1024});
+    let lines = lines(&config, |logger| {
+        call_all!(logger, pod, container, CreateContainerRequest);
+        call_all_pods!(logger, testing::pod("small", []), RunPodSandboxRequest);
+    });
+    assert_eq!(lines[0]["truncated"], true);
+    assert!(lines[0]["bytes"].as_u64().unwrap() > 5000);
+    assert_eq!(
+        lines[0]["pod"],
+        json!({"id": "web-id", "name": "web", "uid": "web-uid", "namespace": "default"})
+    );
+    assert_eq!(lines[0]["container"]["name"], "nginx");
+    assert!(lines[0].to_string().len() <= 1024);
+    assert_eq!(lines[1].get("truncated"), None);
+}
+
+#[test]
+fn synchronize_counts_all_and_names_some() {
+    let pods: Vec<_> = (0..500)
+        .map(|i| testing::pod(&format!("pod-{i}"), []))
+        .collect();
+    let containers: Vec<_> = pods
+        .iter()
+        .flat_map(|pod| ["a", "b"].map(|name| testing::container(pod, name)))
+        .collect();
+    let config = json!({"max_event_bytes": 64 << 10});
+    let sent = |config: &Value| {
+        lines(config, |logger| {
+            let _answer = logger.synchronize(&pods, &containers).answer();
+        })
+    };
+    let line = sent(&config).remove(0);
+    assert_eq!(line["pod_count"], 500);
+    assert_eq!(line["container_count"], 1000);
+    assert_eq!(line["pods"].as_array().unwrap().len(), 100);
+    assert_eq!(line["containers"].as_array().unwrap().len(), 100);
+    assert_eq!(
+        line["pods"][7],
+        json!({"id": "pod-7-id", "name": "pod-7", "uid": "pod-7-uid", "namespace": "default"})
+    );
+    assert_eq!(
+        line["containers"][3],
+        json!({"id": "pod-1-b-id", "pod_sandbox_id": "pod-1-id", "name": "b"})
+    );
+    let short = sent(&json!({"max_event_bytes": 1024})).remove(0);
+    assert_eq!(short["pod_count"], 500);
+    assert_eq!(short["truncated"], true);
+    assert_eq!(short.get("pods"), None);
+}
+
+#[test]
+fn an_event_that_cannot_be_read_does_not_stop_the_others() {
+    let pod = testing::pod("web", []);
+    let lines = lines(&json!({}), |logger| {
+        // The pod is fine, and so is the walk over the fields; field 3 has the wrong type.
+        let _outcome = logger.call_encoded(Method::UpdatePodSandbox, &[0x1a, 0x01, 0xff]);
+        call_all_pods!(logger, pod, RunPodSandboxRequest);
+    });
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(lines[0]["event"], "UpdatePodSandbox");
+    assert!(lines[0]["error"].is_string(), "{lines:?}");
+    assert_eq!(lines[1]["event"], "RunPodSandbox");
+}
+
+#[test]
+fn what_finds_no_room_is_counted_in_a_line() {
+    let lines = lines(&json!({"queue_bytes": 200}), |logger| {
+        let large = "x".repeat(500);
+        call_all_pods!(
+            logger,
+            testing::pod("large", [("x", &*large)]),
+            RunPodSandboxRequest
+        );
+    });
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0]["event"], "dropped");
+    assert_eq!(lines[0]["count"], 1);
+}
+
+#[test]
+fn without_a_file_lines_go_to_the_log_of_the_host() {
+    let mut logger = Harness::<Logger>::create(json!({})).unwrap();
+    let pod = testing::pod("web", []);
+    call_all_pods!(logger, pod, RunPodSandboxRequest);
+    // The writer is another thread: wait until it has written.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let logs = loop {
+        let logs = logger.logs();
+        if !logs.is_empty() {
+            break logs;
+        }
+        assert!(std::time::Instant::now() < deadline, "nothing is written");
+        std::thread::yield_now();
+    };
+    assert_eq!(logs[0].level, testing::LogLevel::Info);
+    let line: Value = serde_json::from_str(&logs[0].message).unwrap();
+    assert_eq!(line["event"], "RunPodSandbox");
+}
+
+#[test]
+fn only_the_events_of_the_settings_are_subscribed_to() {
+    let methods = |events: Value| {
+        let mut logger = Harness::<Logger>::create(json!({"events": events})).unwrap();
+        logger.methods().iter().collect::<Vec<_>>()
+    };
+    assert_eq!(
+        methods(json!(["CreateContainer"])),
+        [Method::CreateContainer]
+    );
+    assert_eq!(methods(json!(["pod"])).len(), 5);
+    assert_eq!(methods(json!(["container", "synchronize"])).len(), 10);
+    assert_eq!(methods(json!(["pod, createcontainer"])).len(), 6);
+    let mut logger = Harness::<Logger>::create(json!({})).unwrap();
+    assert_eq!(logger.methods().iter().count(), 15);
+}
+
+#[test]
+fn mistakes_in_the_settings_are_told_by_key_and_all_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let failure = Harness::<Logger>::create(json!({
+        "file": folder.path().join("absent/events"),
+        "events": ["pod", "CreatePod", ""],
+        "queue": 0,
+        "queue_bytes": 0,
+        "max_event_bytes": 10,
+    }))
+    .unwrap_err();
+    let mistakes: HashMap<&str, &str> = failure
+        .mistakes
+        .iter()
+        .map(|mistake| (mistake.key.as_str(), mistake.message.as_str()))
+        .collect();
+    let mut keys: Vec<&&str> = mistakes.keys().collect();
+    keys.sort();
+    assert_eq!(
+        keys,
+        [
+            &"events[1]",
+            &"events[2]",
+            &"file",
+            &"max_event_bytes",
+            &"queue",
+            &"queue_bytes"
+        ]
+    );
+    assert!(mistakes["file"].contains("No such file"), "{mistakes:?}");
+    assert!(mistakes["events[1]"].contains("CreatePod"), "{mistakes:?}");
+
+    for config in [
+        json!({"events": []}),
+        json!({"file": "/dev/null"}),
+        json!({"file": "x"}),
+    ] {
+        let failure = Harness::<Logger>::create(config.clone()).unwrap_err();
+        assert_eq!(failure.mistakes.len(), 1, "{config}");
+    }
+    let failure = Harness::<Logger>::create(json!({"event": []})).unwrap_err();
+    assert!(failure.message.contains("event"), "{failure}");
+}
