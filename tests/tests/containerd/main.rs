@@ -1,3 +1,4 @@
 //! Against real containerd with real containers.
 
+mod components;
 mod harness;
