@@ -10,7 +10,7 @@ use crate::allow::{AllowList, CdiRule, DeviceRule, MountRule, NamespaceRule, Rul
 use crate::host_files::HostFiles;
 
 /// The settings as they are written. `docs/components/device-injector.md` has more about each.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RawSettings {
     /// Kubernetes namespaces whose pods may use the annotations: names or globs. By default all,
@@ -113,4 +113,22 @@ where
         }
     }
     AllowList::new(rules)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RawSettings;
+
+    #[test]
+    fn the_drop_in_shows_every_setting_with_its_default() {
+        let drop_in = include_str!("../../../config/conf.d/10-device-injector.toml");
+        let (_, settings) = drop_in.split_once("\n[component.config]\n").unwrap();
+        let keys = |line: &&str| line.starts_with(|c: char| c.is_ascii_lowercase());
+        let lines = settings.lines().filter_map(|line| line.strip_prefix('#'));
+        let shown: String = lines.filter(keys).map(|line| format!("{line}\n")).collect();
+        let shown: RawSettings = toml::from_str(&shown).unwrap();
+        assert_eq!(shown, RawSettings::default());
+        assert_eq!(settings.matches("\n#allow_").count(), 4);
+        assert!(settings.contains("\n#host_root = "));
+    }
 }

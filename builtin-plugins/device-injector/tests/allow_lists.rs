@@ -1,6 +1,7 @@
 //! What the administrator allows, and ways around it.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::symlink;
 
 use nri_device_injector::DeviceInjector;
@@ -17,7 +18,7 @@ fn ask_in(
     key: &str,
     value: &str,
 ) -> Outcome<ContainerAdjustment> {
-    let mut injector = Harness::<DeviceInjector>::create(config).unwrap();
+    let mut injector = Harness::<DeviceInjector>::create(config).expect("the settings are fine");
     let mut pod = testing::pod("p", [(key, value)]);
     pod.namespace = namespace.to_owned();
     match injector.create_container(&pod, &testing::container(&pod, "c0")) {
@@ -95,23 +96,23 @@ fn a_device_is_judged_by_its_numbers_not_by_its_path() {
 }
 
 /// A host with `/srv/data`, and links in it that lead to `/etc`.
-fn host() -> tempfile::TempDir {
-    let root = tempfile::tempdir().unwrap();
+fn host() -> io::Result<tempfile::TempDir> {
+    let root = tempfile::tempdir()?;
     let at = |path: &str| root.path().join(path);
-    fs::create_dir_all(at("srv/data/inner")).unwrap();
-    fs::create_dir_all(at("srv/data2")).unwrap();
-    fs::create_dir_all(at("etc/keys")).unwrap();
-    symlink("/etc", at("srv/data/absolute")).unwrap();
-    symlink("../../etc", at("srv/data/relative")).unwrap();
-    symlink("inner", at("srv/data/within")).unwrap();
-    symlink("/srv/data", at("shortcut")).unwrap();
-    symlink("/nowhere", at("srv/data/dangling")).unwrap();
-    root
+    fs::create_dir_all(at("srv/data/inner"))?;
+    fs::create_dir_all(at("srv/data2"))?;
+    fs::create_dir_all(at("etc/keys"))?;
+    symlink("/etc", at("srv/data/absolute"))?;
+    symlink("../../etc", at("srv/data/relative"))?;
+    symlink("inner", at("srv/data/within"))?;
+    symlink("/srv/data", at("shortcut"))?;
+    symlink("/nowhere", at("srv/data/dangling"))?;
+    Ok(root)
 }
 
 #[test]
 fn mount_sources_are_judged_by_where_they_lead() {
-    let root = host();
+    let root = host().unwrap();
     let config = json!({"allow_mounts": ["/srv/data"], "host_root": root.path()});
     let source = |source: &str| {
         let value = format!("- {{source: {source}, destination: /x}}");
@@ -149,7 +150,7 @@ fn mount_sources_are_judged_by_where_they_lead() {
 
 #[test]
 fn a_pod_does_not_learn_what_is_where_nothing_is_allowed() {
-    let root = host();
+    let root = host().unwrap();
     let config = json!({"allow_mounts": ["/srv/data"], "host_root": root.path()});
     let reason = |source: &str| {
         let value = format!("- {{source: {source}, destination: /x}}");
@@ -275,7 +276,7 @@ fn mistakes_in_the_settings_are_told_by_key_and_all_at_once() {
 
 #[test]
 fn a_rule_that_names_a_link_is_warned_of() {
-    let root = host();
+    let root = host().unwrap();
     let config = json!({"allow_mounts": ["/shortcut", "/srv/data"], "host_root": root.path()});
     let injector = Harness::<DeviceInjector>::create(config).unwrap();
     let logs = injector.logs();

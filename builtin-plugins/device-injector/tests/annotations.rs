@@ -18,7 +18,7 @@ fn ask(annotations: &[(&str, &str)]) -> Outcome<ContainerAdjustment> {
         "allow_mounts": ["*"],
         "allow_cdi_devices": ["*"],
     }))
-    .unwrap();
+    .expect("the settings are fine");
     let pod = testing::pod("p", annotations.iter().copied());
     match injector.create_container(&pod, &testing::container(&pod, "c0")) {
         Outcome::Answer(response) => Outcome::Answer(response.adjust.unwrap_or_default()),

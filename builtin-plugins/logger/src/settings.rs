@@ -23,7 +23,7 @@ const MAX_QUEUE: usize = 1 << 20;
 const DEFAULT_QUEUE_BYTES: usize = 16 << 20;
 
 /// The settings as they are written. `docs/components/logger.md` has more about each.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RawSettings {
     /// Where lines are appended. By default they go to the host's log.
@@ -111,4 +111,25 @@ fn methods(names: &[String], mistakes: &mut ConfigMistakes) -> MethodSet {
         }
     }
     methods.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RawSettings;
+
+    #[test]
+    fn the_drop_in_shows_every_setting_with_its_default() {
+        let drop_in = include_str!("../../../config/conf.d/90-logger.toml");
+        let (_, settings) = drop_in.split_once("\n[component.config]\n").unwrap();
+        let keys = |line: &&str| line.starts_with(|c: char| c.is_ascii_lowercase());
+        let lines = settings.lines().filter_map(|line| line.strip_prefix('#'));
+        let shown: String = lines.filter(keys).map(|line| format!("{line}\n")).collect();
+        let mut shown: RawSettings = toml::from_str(&shown).unwrap();
+        // The default is no file; the key shows where one could be.
+        assert!(shown.file.take().is_some());
+        assert_eq!(shown, RawSettings::default());
+        for key in ["events", "queue", "queue_bytes", "max_event_bytes"] {
+            assert!(settings.contains(&format!("\n#{key} = ")), "{key}");
+        }
+    }
 }

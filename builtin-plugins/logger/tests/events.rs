@@ -11,20 +11,20 @@ use serde_json::Value;
 
 /// What a logger does with a few requests: its lines, after it has ended.
 fn lines(config: &Value, requests: impl FnOnce(&mut Harness<Logger>)) -> Vec<Value> {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("there is room for a folder");
     let path = folder.path().join("events");
     let mut config = config.clone();
     config["file"] = json!(path);
-    let mut logger = Harness::<Logger>::create(config).unwrap();
+    let mut logger = Harness::<Logger>::create(config).expect("the settings are fine");
     requests(&mut logger);
     drop(logger);
     read(&path)
 }
 
 fn read(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap();
+    let text = fs::read_to_string(path).expect("the logger made the file");
     text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
+        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
         .collect()
 }
 
