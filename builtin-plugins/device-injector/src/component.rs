@@ -76,6 +76,7 @@ impl Injection {
                 }
             }
         }
+        problems.log_ignored();
         problems.into_result()?;
         Ok(injection)
     }
@@ -130,6 +131,12 @@ fn deny_namespace(
 
 /// Items for the log, separated by commas.
 fn list<T: std::fmt::Display>(items: &[T]) -> String {
-    let items: Vec<String> = items.iter().map(ToString::to_string).collect();
-    items.join(", ")
+    /// More of them are only counted.
+    const MAX_LISTED: usize = 16;
+    let listed = items.iter().take(MAX_LISTED).map(ToString::to_string);
+    let mut list = listed.collect::<Vec<_>>().join(", ");
+    if items.len() > MAX_LISTED {
+        list.push_str(&format!(" and {} more", items.len() - MAX_LISTED));
+    }
+    list
 }

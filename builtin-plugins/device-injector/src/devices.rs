@@ -141,7 +141,12 @@ impl Claim {
         {
             return Ok(DeviceNode { kind, major, minor });
         }
-        let Some(node) = settings.host.device_at(Path::new(path.as_str())) else {
+        let on_host = Path::new(path.as_str());
+        let looked_up = settings.devices.allow_lookup(on_host);
+        let Some(node) = looked_up
+            .then(|| settings.host.device_at(on_host))
+            .flatten()
+        else {
             let what = format_args!(
                 "{path} is no device on this node: type, major and minor must be given"
             );

@@ -1,7 +1,7 @@
 //! The annotation `mounts.noderesource.dev`.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nri_plugin_api::Mount;
 
@@ -145,25 +145,27 @@ fn bind_source(
     if settings.mounts.allow_any() {
         return Ok(source.to_owned());
     }
-    let path = Path::new(source);
-    let resolved = settings.host.resolve(path);
-    if let Ok(resolved) = &resolved
-        && settings.mounts.allow_source(resolved)
-        && let Some(resolved) = resolved.to_str()
-    {
-        return Ok(resolved.to_owned());
+    if source.split('/').any(|part| matches!(part, "." | "..")) {
+        return Err(problems.add(place, PathError::Dots(source.to_owned())));
     }
-    // Whether something exists where nothing may be mounted from is not a pod's business.
-    let allowed_as_written = !source.contains("/..") && settings.mounts.allow_source(path);
-    let what = match resolved {
-        Err(_) if allowed_as_written => format!("{source:?} is not there on this node"),
-        Ok(target) if allowed_as_written => {
-            format!("{source:?} leads to {target:?}, which is not allowed on this node")
+    // Without repeated slashes, so that it can be compared.
+    let path: PathBuf = Path::new(source).components().collect();
+    // Where nothing is allowed, nothing is looked at: whether something is there is not a pod's
+    // business, and a file system that does not answer would hold up the node.
+    if !settings.mounts.allow_source(&path) {
+        let advice = settings.advice("allow_mounts", source);
+        let what = format_args!("{source:?} is not allowed on this node: {advice}");
+        return Err(problems.add(place, what));
+    }
+    let what = match settings.host.resolve(&path) {
+        Ok(target) if settings.mounts.allow_source(&target) => {
+            match target.into_os_string().into_string() {
+                Ok(target) => return Ok(target),
+                Err(_) => format!("{source:?} leads to a path that is not UTF-8"),
+            }
         }
-        _ => {
-            let advice = settings.advice("allow_mounts", source);
-            format!("{source:?} is not allowed on this node: {advice}")
-        }
+        Ok(target) => format!("{source:?} leads to {target:?}, which is not allowed on this node"),
+        Err(error) => format!("{source:?} on this node: {error}"),
     };
     Err(problems.add(place, what))
 }

@@ -8,6 +8,9 @@ use nri_plugin_api::Error;
 /// included.
 const MAX_TEXT: usize = 880;
 
+/// How long the text of one problem may get: it quotes what authors wrote.
+const MAX_LINE: usize = 320;
+
 /// Where a problem is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
@@ -81,13 +84,15 @@ pub(crate) struct Problems {
     count: usize,
     /// Those for which there was no room.
     left_out: usize,
+    /// The first thing that was ignored, and how many there are.
+    ignored: Option<(String, usize)>,
 }
 
 impl Problems {
     /// Adds a problem, and gives the caller what to return for it.
     pub(crate) fn add(&mut self, place: Place<'_>, what: impl fmt::Display) -> Reported {
         self.count += 1;
-        let line = format!("{place}: {what}");
+        let line = one_line(place, what);
         if self.text.is_empty() {
             self.text = line;
         } else if self.text.len() + line.len() <= MAX_TEXT {
@@ -97,6 +102,21 @@ impl Problems {
             self.left_out += 1;
         }
         Reported
+    }
+
+    /// Remembers something that has no effect, for the log.
+    pub(crate) fn ignore(&mut self, place: Place<'_>, what: impl fmt::Display) {
+        match &mut self.ignored {
+            Some((_, count)) => *count += 1,
+            None => self.ignored = Some((one_line(place, what), 1)),
+        }
+    }
+
+    /// Logs what was ignored, in one line however much a pod has of it.
+    pub(crate) fn log_ignored(&self) {
+        if let Some((first, count)) = &self.ignored {
+            tracing::warn!(count, "ignored: {first}");
+        }
     }
 
     /// A rejection that tells all problems, if there are any.
@@ -112,9 +132,19 @@ impl Problems {
     }
 }
 
+/// A problem as it is told: without line breaks, and cut if it is long.
+fn one_line(place: Place<'_>, what: impl fmt::Display) -> String {
+    let line = format!("{place}: {what}").replace(char::is_control, " ");
+    let kept = line.floor_char_boundary(MAX_LINE);
+    if kept == line.len() {
+        return line;
+    }
+    format!("{}…", &line[..kept])
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{MAX_TEXT, Place, Problems};
+    use super::{MAX_LINE, MAX_TEXT, Place, Problems};
 
     #[test]
     fn a_problem_is_told_with_its_place() {
@@ -128,6 +158,16 @@ mod tests {
             "mounts.noderesource.dev/pod: entry 2: options 1: is empty; \
              mounts.noderesource.dev/pod: entry 2: no"
         );
+    }
+
+    #[test]
+    fn what_authors_wrote_is_cut_and_stays_in_one_line() {
+        let mut problems = Problems::default();
+        problems.add(Place::annotation("key"), "é\n".repeat(1000));
+        let text = problems.into_result().unwrap_err().to_string();
+        assert!(text.len() <= MAX_LINE + '…'.len_utf8(), "{text}");
+        assert!(text.starts_with("key: é é é"), "{text}");
+        assert!(text.ends_with('…'), "{text}");
     }
 
     #[test]

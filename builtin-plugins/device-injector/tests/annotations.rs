@@ -522,6 +522,23 @@ fn bombs_are_rejected() {
 }
 
 #[test]
+fn unknown_fields_are_ignored_and_logged_in_one_line() {
+    let mut injector = Harness::<DeviceInjector>::create(json!({"allow_devices": ["*"]})).unwrap();
+    let value = "[{path: /dev/null, fileMode: 0600, x: 1}, {path: /dev/zero, y: 1}]";
+    let pod = testing::pod("p", [(DEV, value)]);
+    let container = testing::container(&pod, "c0");
+    let _answer = injector.create_container(&pod, &container).answer();
+    let logs = injector.logs();
+    assert_eq!(logs.len(), 2, "{logs:?}");
+    assert_eq!(logs[0].level, testing::LogLevel::Warn);
+    assert!(
+        logs[0].message.contains("unknown field \"filemode\""),
+        "{logs:?}"
+    );
+    assert!(logs[0].message.contains("count=3"), "{logs:?}");
+}
+
+#[test]
 fn what_is_injected_is_logged_once() {
     let mut injector = Harness::<DeviceInjector>::create(json!({"allow_devices": ["*"]})).unwrap();
     let pod = testing::pod(

@@ -1,5 +1,6 @@
 //! Which devices a pod may ask for.
 
+use std::path::Path;
 use std::str::FromStr;
 
 use nri_plugin_api::DeviceKind;
@@ -77,6 +78,16 @@ impl DeviceRule {
 }
 
 impl AllowList<DeviceRule> {
+    /// Whether pods may have the host's file at this path looked at. Elsewhere than in `/dev` and
+    /// where the rules are, a pod could name a file system that never answers.
+    pub(crate) fn allow_lookup(&self, path: &Path) -> bool {
+        let named = |rule: &DeviceRule| match rule {
+            DeviceRule::Node(pattern) => pattern.covers(path),
+            DeviceRule::Any | DeviceRule::Number { .. } => false,
+        };
+        path.starts_with("/dev") || self.rules.iter().any(named)
+    }
+
     /// Whether a pod may have the device with these numbers.
     pub(crate) fn allow(&self, node: DeviceNode, host: &HostFiles) -> bool {
         self.rules.iter().any(|rule| rule.allows(node, host))
@@ -85,7 +96,7 @@ impl AllowList<DeviceRule> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     use nri_plugin_api::DeviceKind::{Block, Character};
 
@@ -132,6 +143,18 @@ mod tests {
             ..NULL
         };
         assert!(!allows("/dev/null", block));
+    }
+
+    #[test]
+    fn files_are_looked_at_in_dev_and_where_rules_are() {
+        let rule: DeviceRule = "/srv/dev/*".parse().unwrap();
+        let list = AllowList::new(vec![rule]);
+        for path in ["/dev/null", "/dev/bus/usb/001/002", "/srv/dev/x"] {
+            assert!(list.allow_lookup(Path::new(path)), "{path}");
+        }
+        for path in ["/net/host/x", "/devices/x", "/srv/dev", "/"] {
+            assert!(!list.allow_lookup(Path::new(path)), "{path}");
+        }
     }
 
     #[test]

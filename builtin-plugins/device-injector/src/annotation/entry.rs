@@ -49,8 +49,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The entry, which is a mapping. Fields that nobody knows are logged: upstream's injector and
-    /// later versions may know them.
+    /// The entry, which is a mapping. Unknown fields are no problem: another injector, or another
+    /// version of this one, may know them.
     pub(crate) fn fields(
         &self,
         known: &[&str],
@@ -66,7 +66,7 @@ impl<'a> Entry<'a> {
             if seen.contains(&name.as_str()) {
                 result = Err(problems.add(self.place, format_args!("{name:?} is there twice")));
             } else if !known.contains(&name.as_str()) {
-                tracing::warn!(field = name.as_str(), "{}: unknown field", self.place);
+                problems.ignore(self.place, format_args!("unknown field {name:?}"));
             }
             seen.push(name);
         }
