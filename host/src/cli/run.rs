@@ -10,7 +10,7 @@ use super::{CommonArgs, complain};
 use crate::admin::notify::ServiceManager;
 use crate::admin::socket;
 use crate::chain;
-use crate::component::border::end_process;
+use crate::component::border::{end_process, return_large_memory};
 use crate::component::inspect::inspect;
 use crate::component::load::{Libraries, Library};
 use crate::component::watchdog::Watchdog;
@@ -23,6 +23,7 @@ const MAX_QUESTIONS: usize = 16;
 
 /// Loads the components and serves the runtime until it is told to stop.
 pub(super) fn run(common: &CommonArgs) -> ExitReason {
+    return_large_memory();
     let log = Log::start(common.log.unwrap_or(DEFAULT_LOG));
     let loaded = common.load();
     for warning in &loaded.warnings {

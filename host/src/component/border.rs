@@ -210,3 +210,14 @@ pub fn end_process(reason: ExitReason) -> ! {
     // SAFETY: _exit takes any status, and neither returns nor runs any code of the process.
     unsafe { nix::libc::_exit(i32::from(reason.status())) }
 }
+
+/// Has the allocator give large pieces back to the system as soon as they are freed.
+///
+/// Libraries and synchronizations are large and short-lived. By default glibc learns from the first
+/// of them to keep the others' memory on its heap: two megabytes that a small daemon does not need.
+pub fn return_large_memory() {
+    const LARGE: i32 = 128 << 10;
+    // SAFETY: mallopt has no preconditions; setting the threshold to its default value only stops
+    // it from moving.
+    unsafe { nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE) };
+}

@@ -70,7 +70,10 @@ fn open(path: &Path) -> Result<File, FileError> {
 /// Reads with `read`, not through a mapping: a file that is cut off meanwhile gives fewer bytes,
 /// not a signal.
 fn read_all(file: File, path: &Path) -> Result<Vec<u8>, FileError> {
-    let mut bytes = Vec::new();
+    let claimed = file.metadata().map_or(0, |metadata| metadata.len());
+    let capacity = usize::try_from(claimed.min(MAX_LIBRARY_SIZE)).unwrap_or_default();
+    // One piece of the right size: pieces that grow on the way would stay on the heap.
+    let mut bytes = Vec::with_capacity(capacity + 1);
     file.take(MAX_LIBRARY_SIZE + 1)
         .read_to_end(&mut bytes)
         .map_err(|source| FileError::Read {
