@@ -23,16 +23,29 @@ pub struct Logger {
     queue: Arc<Queue>,
     methods: MethodSet,
     /// Writes what is left when the instance ends.
-    _writer: Writer,
+    writer: Writer,
 }
+
+/// No event can be written any more. Why the thread ended is in the log.
+#[derive(Debug, thiserror::Error)]
+#[error("the thread that writes events has ended")]
+struct WriterEnded;
 
 impl Logger {
     /// The runtime waits for this: it copies, and leaves the rest to the writer.
-    fn keep<M: Loggable>(&self, request: &Request<'_, M>) {
-        self.queue.push(Event::Request {
+    fn keep<M: Loggable>(&self, request: &Request<'_, M>) -> Result<(), WriterEnded> {
+        self.push(Event::Request {
             render: Lines::request::<M>,
             payload: request.payload().into(),
-        });
+        })
+    }
+
+    fn push(&self, event: Event) -> Result<(), WriterEnded> {
+        if self.writer.has_ended() {
+            return Err(WriterEnded);
+        }
+        self.queue.push(event);
+        Ok(())
     }
 }
 
@@ -55,7 +68,7 @@ impl Component for Logger {
         Ok(Self {
             queue,
             methods: settings.methods,
-            _writer: writer,
+            writer,
         })
     }
 
@@ -65,72 +78,72 @@ impl Component for Logger {
 
     fn synchronize(&mut self, request: &Synchronize<'_>) -> Result<Updates, Error> {
         let names = Box::new(Synchronized::new(request));
-        self.queue.push(Event::Synchronized(names));
+        self.push(Event::Synchronized(names))?;
         Ok(Updates::new())
     }
 
     fn run_pod_sandbox(&mut self, request: &RunPodSandbox<'_>) -> Result<(), Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(())
     }
 
     fn update_pod_sandbox(&mut self, request: &UpdatePodSandbox<'_>) -> Result<(), Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(())
     }
 
     fn post_update_pod_sandbox(&mut self, request: &PostUpdatePodSandbox<'_>) -> Result<(), Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(())
     }
 
     fn stop_pod_sandbox(&mut self, request: &StopPodSandbox<'_>) -> Result<(), Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(())
     }
 
     fn remove_pod_sandbox(&mut self, request: &RemovePodSandbox<'_>) -> Result<(), Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(())
     }
 
     fn create_container(&mut self, request: &CreateContainer<'_>) -> Result<Adjustment, Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(Adjustment::new())
     }
 
     fn post_create_container(&mut self, request: &PostCreateContainer<'_>) -> Result<(), Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(())
     }
 
     fn start_container(&mut self, request: &StartContainer<'_>) -> Result<(), Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(())
     }
 
     fn post_start_container(&mut self, request: &PostStartContainer<'_>) -> Result<(), Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(())
     }
 
     fn update_container(&mut self, request: &UpdateContainer<'_>) -> Result<Updates, Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(Updates::new())
     }
 
     fn post_update_container(&mut self, request: &PostUpdateContainer<'_>) -> Result<(), Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(())
     }
 
     fn stop_container(&mut self, request: &StopContainer<'_>) -> Result<Updates, Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(Updates::new())
     }
 
     fn remove_container(&mut self, request: &RemoveContainer<'_>) -> Result<(), Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(())
     }
 
@@ -138,7 +151,7 @@ impl Component for Logger {
         &mut self,
         request: &ValidateContainerAdjustment<'_>,
     ) -> Result<(), Error> {
-        self.keep(request);
+        self.keep(request)?;
         Ok(())
     }
 }

@@ -54,6 +54,13 @@ impl Writer {
     }
 }
 
+impl Writer {
+    /// Whether the thread is gone, which only a panic can bring about before the end.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
 impl Drop for Writer {
     fn drop(&mut self) {
         self.queue.close();

@@ -197,6 +197,31 @@ fn secrets_in_variables_are_hidden_wherever_they_stand() {
 }
 
 #[test]
+fn a_check_of_adjustments_is_written_with_owners_and_plugins() {
+    let lines = lines(&json!({}), |logger| {
+        let message = request(|message: &mut api::ValidateContainerAdjustmentRequest| {
+            let owners = message.owners.mut_or_insert_default();
+            let of_container = owners.owners.entry("id".to_owned()).or_default();
+            of_container.simple.insert(7, "10-injector".to_owned());
+            message.plugins.push(api::PluginInstance {
+                name: "injector".to_owned(),
+                index: "10".to_owned(),
+                ..Default::default()
+            });
+        });
+        let _answer = logger.call(&message).answer();
+    });
+    assert_eq!(
+        lines[0]["owners"]["owners"]["id"]["simple"]["7"],
+        "10-injector"
+    );
+    assert_eq!(
+        lines[0]["plugins"],
+        json!([{"name": "injector", "index": "10"}])
+    );
+}
+
+#[test]
 fn a_line_that_is_too_long_keeps_its_names() {
     let long = "x".repeat(5000);
     let pod = testing::pod("web", [("long", long.as_str())]);
