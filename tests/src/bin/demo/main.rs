@@ -89,7 +89,7 @@ async fn tell(story: &mut Story) -> Result<()> {
     let refusal = refusal
         .err()
         .with_context(|| format!("{FORBIDDEN} was not refused"))?;
-    story.line(&refusal.to_string());
+    story.quote(&format!("{:#}", anyhow::Error::from(refusal)));
 
     story.chapter("The runtime is killed");
     runtime.set_state(vec![pod.clone()], vec![running(nginx), running(sidecar)]);
@@ -113,7 +113,7 @@ async fn tell(story: &mut Story) -> Result<()> {
         synchronized(&events, "nginx"),
     )
     .await??;
-    story.quote(&line);
+    story.line(&format!("the logger wrote: {}", summary(&line)?));
 
     story.chapter("A new pod gets its device as if nothing had happened");
     let pod = annotated("web-2", "nginx", device);
@@ -187,6 +187,23 @@ fn devices(adjustment: &ContainerAdjustment) -> String {
         })
         .collect();
     format!("gets {}", shown.join(", "))
+}
+
+/// What a line about Synchronize says, for people.
+fn summary(line: &str) -> Result<String> {
+    let event: serde_json::Value = serde_json::from_str(line)?;
+    let containers = event["containers"]
+        .as_array()
+        .context("no containers in the line")?;
+    let names: Vec<&str> = containers
+        .iter()
+        .filter_map(|c| c["name"].as_str())
+        .collect();
+    let (pods, count) = (&event["pod_count"], &event["container_count"]);
+    Ok(format!(
+        "Synchronize, pods: {pods}, containers: {count} ({})",
+        names.join(", ")
+    ))
 }
 
 /// The newest line about Synchronize in the logger's file, once it names a container.
