@@ -83,16 +83,16 @@ fn read_entry(
     let uid = fields.number("uid", u32::MAX, problems);
     let gid = fields.number("gid", u32::MAX, problems);
     let (path, claim) = (path?, claim?);
-    let device = DeviceEntry {
-        node: claim.complete(&path, &fields, settings, problems)?,
+    let node = claim.complete(&path, &fields, settings, problems)?;
+    judge(node, &path, entry, settings, problems)?;
+    Ok(DeviceEntry {
         path,
-        // As upstream's injector has it: 0 leaves the choice to the runtime.
+        node,
+        // As in the sample plugin of the NRI project: 0 leaves the choice to the runtime.
         file_mode: file_mode?.filter(|mode| *mode != 0),
         uid: uid?,
         gid: gid?,
-    };
-    judge(&device, entry, settings, problems)?;
-    Ok(device)
+    })
 }
 
 fn read_path(fields: &Fields<'_>, problems: &mut Problems) -> Result<Clean, Reported> {
@@ -186,18 +186,16 @@ fn read_kind(fields: &Fields<'_>, problems: &mut Problems) -> Result<Option<Devi
 }
 
 fn judge(
-    device: &DeviceEntry,
+    node: DeviceNode,
+    path: &Clean,
     entry: &Entry<'_>,
     settings: &Settings,
     problems: &mut Problems,
 ) -> Result<(), Reported> {
-    if settings.devices.allow(device.node, &settings.host) {
+    if settings.devices.allow(node, &settings.host) {
         return Ok(());
     }
-    let advice = settings.advice("allow_devices", &device.node.to_string());
-    let what = format_args!(
-        "{} as {} is not allowed on this node: {advice}",
-        device.node, device.path
-    );
+    let advice = settings.advice("allow_devices", &node.to_string());
+    let what = format_args!("{node} as {path} is not allowed on this node: {advice}");
     Err(problems.add(entry.place(), what))
 }

@@ -88,6 +88,13 @@ fn a_device_is_judged_by_its_numbers_not_by_its_path() {
     ));
     assert!(!allowed("/dev/null", "- path: /dev/zero"));
     assert!(!allowed("/dev/n*", "- path: /dev/zero"));
+    // What is not allowed is told beside what is wrong.
+    let value = "- {path: /dev/zero, uid: x}";
+    let reason = ask(json!({}), DEV, value).rejection();
+    assert!(
+        reason.contains("uid") && reason.contains("allow_devices"),
+        "{reason}"
+    );
     // One bad device spoils all.
     assert!(!allowed(
         "/dev/null",
