@@ -188,14 +188,19 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
 ///
 /// When there is no daemon, or no answer of its.
 pub async fn ask_status(runtime_dir: &Path) -> Result<Status, AskError> {
-    timeout(LIMIT, get(runtime_dir, "/status")).await.map_err(|_| AskError::Timeout)?
+    timeout(LIMIT, get(runtime_dir, "/status"))
+        .await
+        .map_err(|_| AskError::Timeout)?
 }
 
 async fn get(runtime_dir: &Path, path: &str) -> Result<Status, AskError> {
     let socket = runtime_dir.join(SOCKET_NAME);
     let stream = UnixStream::connect(&socket)
         .await
-        .map_err(|source| AskError::Connect { path: socket, source })?;
+        .map_err(|source| AskError::Connect {
+            path: socket,
+            source,
+        })?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let request = Request::get(path)
@@ -207,8 +212,12 @@ async fn get(runtime_dir: &Path, path: &str) -> Result<Status, AskError> {
         if response.status() != StatusCode::OK {
             return Err(AskError::Refused(response.status()));
         }
-        let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await;
-        Ok(serde_json::from_slice(&body.map_err(AskError::Body)?.to_bytes())?)
+        let body = Limited::new(response.into_body(), MAX_ANSWER)
+            .collect()
+            .await;
+        Ok(serde_json::from_slice(
+            &body.map_err(AskError::Body)?.to_bytes(),
+        )?)
     };
     let (answer, _) = tokio::join!(answer, connection);
     answer

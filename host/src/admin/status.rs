@@ -158,7 +158,9 @@ impl RuntimeStatus {
 impl ComponentStatus {
     fn of_member(member: &Member) -> Self {
         let (state, reason) = state_of(member);
-        let configured = member.served().and_then(|s| s.session.progress().configured);
+        let configured = member
+            .served()
+            .and_then(|s| s.session.progress().configured);
         Self {
             name: Some(member.config.name.clone()),
             index: Some(member.config.index),
@@ -183,7 +185,12 @@ impl ComponentStatus {
                 state: Some(State::Disabled),
                 ..Self::default()
             },
-            Absent::Broken { name, index, required, reason } => Self {
+            Absent::Broken {
+                name,
+                index,
+                required,
+                reason,
+            } => Self {
                 name: name.clone(),
                 index: *index,
                 state: Some(State::Failed),
@@ -209,16 +216,20 @@ fn state_of(member: &Member) -> (State, Option<String>) {
             return (State::Waiting, Some("create is under way".to_owned()));
         }
         Condition::NotCreated(NotCreated::TryLater(reason)) => {
-            return (State::Waiting, Some(format!("create says: try later: {reason}")));
+            return (
+                State::Waiting,
+                Some(format!("create says: try later: {reason}")),
+            );
         }
         _ => {}
     }
     match &member.session {
         SessionState::Waiting { reason, .. } => (State::Waiting, Some(reason.clone())),
         SessionState::Handshaking(_) => (State::Handshaking, None),
-        SessionState::Active(_) if member.is_unsynced() => {
-            (State::Unsynced, Some("it missed a call, or failed in Synchronize".to_owned()))
-        }
+        SessionState::Active(_) if member.is_unsynced() => (
+            State::Unsynced,
+            Some("it missed a call, or failed in Synchronize".to_owned()),
+        ),
         SessionState::Active(_) => (State::Active, None),
     }
 }
@@ -233,13 +244,23 @@ impl fmt::Display for Status {
             (Some(name), version, _) => {
                 let version = version.as_deref().unwrap_or("of unknown version");
                 let nri = runtime.nri_version.as_deref().unwrap_or("unknown");
-                writeln!(f, "runtime: {name} {version} (NRI {nri}) at {}", runtime.socket)?;
+                writeln!(
+                    f,
+                    "runtime: {name} {version} (NRI {nri}) at {}",
+                    runtime.socket
+                )?;
             }
             (None, _, Some(trouble)) => writeln!(f, "runtime: {}: {trouble}", runtime.socket)?,
             (None, _, None) => writeln!(f, "runtime: {}: not connected", runtime.socket)?,
         }
         writeln!(f)?;
-        let width = self.components.iter().map(|c| c.shown_name().len()).max().unwrap_or(0).max(9);
+        let width = self
+            .components
+            .iter()
+            .map(|c| c.shown_name().len())
+            .max()
+            .unwrap_or(0)
+            .max(9);
         writeln!(
             f,
             "IDX {:width$}  {:11} {:>8} {:>7} {:>7} {:>6}  SINCE",
@@ -258,7 +279,9 @@ impl ComponentStatus {
     }
 
     fn write_row(&self, f: &mut fmt::Formatter<'_>, width: usize) -> fmt::Result {
-        let index = self.index.map_or_else(|| "--".to_owned(), |index| format!("{index:02}"));
+        let index = self
+            .index
+            .map_or_else(|| "--".to_owned(), |index| format!("{index:02}"));
         let state = self.state.map_or("unknown", State::as_str);
         let counts = self.counts.unwrap_or_default();
         let since = self.since_seconds.map_or_else(|| "-".to_owned(), ago);
@@ -316,7 +339,10 @@ mod tests {
             }],
         };
         let table = status.to_string();
-        assert!(table.contains("nri-host 1.2.3 (pid 7), not ready"), "{table}");
+        assert!(
+            table.contains("nri-host 1.2.3 (pid 7), not ready"),
+            "{table}"
+        );
         assert!(table.contains("/run/nri.sock: nobody listens"), "{table}");
         assert!(table.contains(" 05 gpu        failed "), "{table}");
         assert!(table.contains("gpu.toml:3: index: is missing"), "{table}");

@@ -26,17 +26,23 @@ impl Log {
     ///
     /// When the process has a log already.
     pub(super) fn start(level: LevelFilter) -> Self {
-        let (writer, guard) =
-            NonBlockingBuilder::default().buffered_lines_limit(MAX_WAITING_LINES).finish(stderr());
+        let (writer, guard) = NonBlockingBuilder::default()
+            .buffered_lines_limit(MAX_WAITING_LINES)
+            .finish(stderr());
         let (filter, handle) = reload::Layer::new(level);
-        let lines = fmt::layer().with_writer(writer).with_ansi(stderr().is_terminal());
+        let lines = fmt::layer()
+            .with_writer(writer)
+            .with_ansi(stderr().is_terminal());
         let registry = tracing_subscriber::registry().with(filter);
         match std::env::var_os("JOURNAL_STREAM") {
             // The journal has its own clock.
             Some(_) => registry.with(lines.without_time()).init(),
             None => registry.with(lines).init(),
         }
-        Self { level: handle, _writer: guard }
+        Self {
+            level: handle,
+            _writer: guard,
+        }
     }
 
     /// Changes what is logged.

@@ -43,7 +43,10 @@ pub struct CommonArgs {
 impl CommonArgs {
     /// What wins over the files.
     pub fn overrides(&self) -> Overrides {
-        Overrides { socket: self.socket.clone(), log: self.log }
+        Overrides {
+            socket: self.socket.clone(),
+            log: self.log,
+        }
     }
 
     /// Reads the configuration.
@@ -71,7 +74,11 @@ pub fn main() -> ExitReason {
         Err(error) => {
             // Help and version are not mistakes. If nobody reads, nobody is to be told.
             let _ = error.print();
-            return if error.use_stderr() { ExitReason::Usage } else { ExitReason::Done };
+            return if error.use_stderr() {
+                ExitReason::Usage
+            } else {
+                ExitReason::Done
+            };
         }
     };
     let mut out = io::stdout().lock();

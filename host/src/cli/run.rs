@@ -48,7 +48,9 @@ pub(super) fn run(common: &CommonArgs) -> ExitReason {
 }
 
 fn serve(config: &Config, loaded: &Loaded) -> Result<(), Box<dyn std::error::Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let stop = stop_signal()?;
         let admin = socket::bind(&config.host.runtime_dir)?;
@@ -61,8 +63,13 @@ fn serve(config: &Config, loaded: &Loaded) -> Result<(), Box<dyn std::error::Err
             "started"
         );
         let service = ServiceManager::from_environment();
-        let supervisor =
-            Supervisor::new(config.runtime.socket.clone(), members, absent, notice, service);
+        let supervisor = Supervisor::new(
+            config.runtime.socket.clone(),
+            members,
+            absent,
+            notice,
+            service,
+        );
         let (ask, questions) = mpsc::channel(MAX_QUESTIONS);
         tokio::join!(supervisor.run(questions, stop), socket::serve(admin, ask));
         Ok(())
@@ -112,7 +119,12 @@ fn start_components(
             Err(reason) => {
                 tracing::error!(component = component.plugin_name(), "{reason}");
                 let required = component.required;
-                absent.push(Absent::Broken { name: Some(name), index: Some(index), required, reason });
+                absent.push(Absent::Broken {
+                    name: Some(name),
+                    index: Some(index),
+                    required,
+                    reason,
+                });
             }
         }
     }

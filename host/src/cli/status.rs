@@ -21,11 +21,14 @@ pub(super) struct StatusArgs {
 /// Shows the state of the daemon.
 pub(super) fn status(common: &CommonArgs, args: &StatusArgs, out: &mut dyn Write) -> ExitReason {
     // A mistake elsewhere in the configuration must not hide the state of what runs.
-    let runtime_dir = common
-        .load()
-        .config
-        .map_or_else(|| DEFAULT_RUNTIME_DIR.into(), |config| config.host.runtime_dir);
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime_dir = common.load().config.map_or_else(
+        || DEFAULT_RUNTIME_DIR.into(),
+        |config| config.host.runtime_dir,
+    );
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
             complain(&error);

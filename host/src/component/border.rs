@@ -82,11 +82,14 @@ impl Instance {
         context.expect_create();
         // SAFETY: the library stays loaded for ever and its pointers were checked when it was
         // loaded. The table lives for ever; args and all that it points to outlive the call.
-        let status = unsafe {
-            (library.border.create)(context.table(), &raw const args, &raw mut instance)
-        };
+        let status =
+            unsafe { (library.border.create)(context.table(), &raw const args, &raw mut instance) };
         if status == Status::OK {
-            return Ok(Self { library: Arc::clone(library), instance, context });
+            return Ok(Self {
+                library: Arc::clone(library),
+                instance,
+                context,
+            });
         }
         let reason = match context.take_reply() {
             Replied::Yes(Reply { data, .. }) => String::from_utf8_lossy(&data).into_owned(),
@@ -109,8 +112,8 @@ impl Instance {
         // SAFETY: the library stays loaded for ever; the id is readable. The header binds the
         // component to return null or the interface that was asked for, which stays for ever.
         let narrowed = unsafe {
-            let found = get_interface(METHODS_ID.as_ptr(), METHODS_ID.len())
-                .cast::<MethodsInterface>();
+            let found =
+                get_interface(METHODS_ID.as_ptr(), METHODS_ID.len()).cast::<MethodsInterface>();
             if found.is_null() || (*found).struct_size < struct_size::<MethodsInterface>() {
                 None
             } else {
@@ -186,7 +189,9 @@ fn check(method: Method, reply: &[u8]) -> Result<(), Failure> {
         return Ok(());
     }
     let shape = Shape::of(&format!("{}Response", method.name()));
-    shape.map_or(Ok(()), |shape| shape.check(reply)).map_err(Failure::from)
+    shape
+        .map_or(Ok(()), |shape| shape.check(reply))
+        .map_err(Failure::from)
 }
 
 fn struct_size<T>() -> u32 {

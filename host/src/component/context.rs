@@ -3,7 +3,10 @@
 //! A context is never freed, so a thread that a component forgot can call it for ever; it learns
 //! that its instance is dead. Every function checks what it is given, takes short locks only, and
 //! never calls back.
-#![expect(unsafe_code, reason = "these functions are called by components with raw pointers")]
+#![expect(
+    unsafe_code,
+    reason = "these functions are called by components with raw pointers"
+)]
 
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -108,7 +111,11 @@ impl Context {
                 config_errors: Vec::new(),
                 dead: false,
             }),
-            log: Mutex::new(LogBudget { since: Instant::now(), lines: 0, dropped: 0 }),
+            log: Mutex::new(LogBudget {
+                since: Instant::now(),
+                lines: 0,
+                dropped: 0,
+            }),
         }));
         // SAFETY: just allocated, never freed, and nobody else knows it yet; from here on it is only
         // shared.
@@ -195,7 +202,10 @@ impl Context {
             None => "null with a length",
             Some(data) if data.len() > MAX_REPLY => "more than 4 MiB less 1 KiB",
             Some(data) => {
-                state.replied = Replied::Yes(Reply { status, data: data.to_vec() });
+                state.replied = Replied::Yes(Reply {
+                    status,
+                    data: data.to_vec(),
+                });
                 return Status::OK;
             }
         };
@@ -283,8 +293,13 @@ unsafe extern "C" fn report_config_error(
     message_len: usize,
 ) {
     // SAFETY: the header binds the component to pass the ctx of its table and readable strings.
-    let (context, key, message) =
-        unsafe { (context(ctx), bytes(key, key_len), bytes(message, message_len)) };
+    let (context, key, message) = unsafe {
+        (
+            context(ctx),
+            bytes(key, key_len),
+            bytes(message, message_len),
+        )
+    };
     if let (Some(context), Some(key), Some(message)) = (context, key, message) {
         let mut state = lock(&context.state);
         if state.config_errors.len() < MAX_CONFIG_ERRORS {
@@ -319,7 +334,13 @@ mod tests {
         assert_eq!(send(context, 7, b"one".as_ptr(), 3), Status::OK);
         assert_eq!(send(context, 7, b"two".as_ptr(), 3), Status::STALE);
         let taken = context.take_reply();
-        assert_eq!(taken, Replied::Yes(Reply { status: Status::OK, data: b"one".to_vec() }));
+        assert_eq!(
+            taken,
+            Replied::Yes(Reply {
+                status: Status::OK,
+                data: b"one".to_vec()
+            })
+        );
         assert_eq!(send(context, 7, b"late".as_ptr(), 4), Status::STALE);
     }
 
@@ -331,7 +352,10 @@ mod tests {
         assert!(matches!(context.take_reply(), Replied::Bad(_)));
         context.expect(2);
         let large = vec![0; MAX_REPLY + 1];
-        assert_eq!(send(context, 2, large.as_ptr(), large.len()), Status::FAILED);
+        assert_eq!(
+            send(context, 2, large.as_ptr(), large.len()),
+            Status::FAILED
+        );
         assert!(matches!(context.take_reply(), Replied::Bad(_)));
         context.expect(3);
         assert_eq!(send(context, 3, std::ptr::null(), 0), Status::OK);
@@ -361,7 +385,10 @@ mod tests {
         }
         assert_eq!(
             context.take_config_errors(),
-            [ConfigError { key: "a.b".into(), message: "no".into() }]
+            [ConfigError {
+                key: "a.b".into(),
+                message: "no".into()
+            }]
         );
     }
 }

@@ -78,7 +78,11 @@ fn serve(
         } else {
             let component = seat.policy.plugin.as_str();
             let method = call.method.name();
-            tracing::warn!(component, method, "is back from an overdue call; its answer is dropped");
+            tracing::warn!(
+                component,
+                method,
+                "is back from an overdue call; its answer is dropped"
+            );
         }
         if dead {
             seat.leave();

@@ -61,7 +61,9 @@ pub enum Failure {
     #[error("its reply was refused: {0}")]
     BadReply(&'static str),
     /// Its reply would end the runtime.
-    #[error("sysctl adjustments end the process of this runtime (NRI 0.11), so they are not passed on")]
+    #[error(
+        "sysctl adjustments end the process of this runtime (NRI 0.11), so they are not passed on"
+    )]
     DeadlySysctl,
     /// It was not back at its deadline.
     #[error("it did not answer in time")]
@@ -137,7 +139,12 @@ impl Policy {
     }
 
     fn rejection(&self, call: &Call, reason: &str) -> String {
-        format!("component {} rejects {}: {}", self.plugin, Subject::of(call), cut(reason))
+        format!(
+            "component {} rejects {}: {}",
+            self.plugin,
+            Subject::of(call),
+            cut(reason)
+        )
     }
 }
 
@@ -154,9 +161,13 @@ pub fn can_reject(method: Method) -> bool {
 }
 
 fn rejected_validation(reason: String) -> Vec<u8> {
-    api::ValidateContainerAdjustmentResponse { reject: true, reason, ..Default::default() }
-        .write_to_bytes()
-        .expect("encoding into memory fails only past 2 GiB")
+    api::ValidateContainerAdjustmentResponse {
+        reject: true,
+        reason,
+        ..Default::default()
+    }
+    .write_to_bytes()
+    .expect("encoding into memory fails only past 2 GiB")
 }
 
 /// At most [`MAX_REASON`] bytes of a text, cut between characters.
@@ -179,7 +190,11 @@ impl<'a> Subject<'a> {
     /// Reads the names from the request.
     pub fn of(call: &'a Call) -> Self {
         if call.method == Method::Synchronize {
-            return Self { namespace: "", pod: "", container: "" };
+            return Self {
+                namespace: "",
+                pod: "",
+                container: "",
+            };
         }
         let pod = bytes_field(&call.payload, 1).unwrap_or_default();
         let container = match call.method {
@@ -200,7 +215,11 @@ impl fmt::Display for Subject<'_> {
             ("", "") => f.write_str("the node"),
             (_, "") => write!(f, "pod {}/{}", self.namespace, self.pod),
             (_, container) => {
-                write!(f, "container {container} of pod {}/{}", self.namespace, self.pod)
+                write!(
+                    f,
+                    "container {container} of pod {}/{}",
+                    self.namespace, self.pod
+                )
             }
         }
     }
@@ -247,7 +266,9 @@ mod tests {
                 .answer(&call(method, "default"), Outcome::Rejected("no".into()));
             match method {
                 Method::ValidateContainerAdjustment => {
-                    let Answer::Payload(bytes) = answer else { panic!("{method:?}") };
+                    let Answer::Payload(bytes) = answer else {
+                        panic!("{method:?}")
+                    };
                     let verdict =
                         api::ValidateContainerAdjustmentResponse::parse_from_bytes(&bytes).unwrap();
                     assert!(verdict.reject && verdict.reason.contains("10-gpu"));
@@ -260,9 +281,13 @@ mod tests {
     #[test]
     fn a_rejection_names_component_container_pod_and_at_most_a_kilobyte_of_reason() {
         let reason = "ä".repeat(2000);
-        let answer = policy(OnFailure::Ignore)
-            .answer(&call(Method::CreateContainer, "default"), Outcome::Rejected(reason));
-        let Answer::Error { text, .. } = answer else { panic!("{answer:?}") };
+        let answer = policy(OnFailure::Ignore).answer(
+            &call(Method::CreateContainer, "default"),
+            Outcome::Rejected(reason),
+        );
+        let Answer::Error { text, .. } = answer else {
+            panic!("{answer:?}")
+        };
         assert!(text.starts_with("component 10-gpu rejects container nginx of pod default/web: ä"));
         assert!(text.len() < MAX_REASON + 100);
     }
@@ -280,11 +305,20 @@ mod tests {
             (Method::RemovePodSandbox, Fail, "default", false),
             (Method::Synchronize, Fail, "", false),
             (Method::ValidateContainerAdjustment, Ignore, "default", true),
-            (Method::ValidateContainerAdjustment, Ignore, "kube-system", true),
+            (
+                Method::ValidateContainerAdjustment,
+                Ignore,
+                "kube-system",
+                true,
+            ),
         ] {
-            let answer = policy(on_failure)
-                .answer(&call(method, namespace), Outcome::Failed(Failure::Late));
-            assert_eq!(is_error(&answer), error, "{method:?} {on_failure:?} {namespace}");
+            let answer =
+                policy(on_failure).answer(&call(method, namespace), Outcome::Failed(Failure::Late));
+            assert_eq!(
+                is_error(&answer),
+                error,
+                "{method:?} {on_failure:?} {namespace}"
+            );
         }
     }
 
@@ -293,7 +327,10 @@ mod tests {
         let ms = Duration::from_millis;
         let mut policy = policy(OnFailure::Ignore);
         for (given, left) in [(2000, 1800), (300, 250), (60, 30), (10_000, 9000)] {
-            assert_eq!(policy.time_for(Method::CreateContainer, ms(given)), ms(left));
+            assert_eq!(
+                policy.time_for(Method::CreateContainer, ms(given)),
+                ms(left)
+            );
         }
         policy.timeout = Some(ms(500));
         policy.sync_timeout = Some(ms(60_000));

@@ -116,7 +116,9 @@ impl Seat {
             out_of_step: AtomicBool::new(false),
             last_error: Mutex::default(),
             inner: Mutex::new(Inner {
-                condition: Condition::Creating { since: Instant::now() },
+                condition: Condition::Creating {
+                    since: Instant::now(),
+                },
                 session: None,
                 create: true,
                 stop: false,
@@ -175,7 +177,9 @@ impl Seat {
     /// Has `create` called again, after it said to try later.
     pub fn create_again(&self) {
         let mut inner = self.lock();
-        inner.condition = Condition::Creating { since: Instant::now() };
+        inner.condition = Condition::Creating {
+            since: Instant::now(),
+        };
         inner.create = true;
         self.bell.notify_one();
     }
@@ -208,7 +212,10 @@ impl Seat {
             {
                 return Order::Serve(Arc::clone(served));
             }
-            inner = self.bell.wait(inner).unwrap_or_else(PoisonError::into_inner);
+            inner = self
+                .bell
+                .wait(inner)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -228,7 +235,10 @@ impl Seat {
         if let Condition::Away { .. } = inner.condition {
             return;
         }
-        inner.condition = Condition::Away { since: Instant::now(), call: None };
+        inner.condition = Condition::Away {
+            since: Instant::now(),
+            call: None,
+        };
         if let Some(served) = &inner.session {
             served.turn.take();
             self.watchdog.serve(served);
@@ -253,7 +263,10 @@ impl Seat {
 
     /// The session is the one to be served.
     pub fn is_current(&self, served: &Arc<Served>) -> bool {
-        self.lock().session.as_ref().is_some_and(|current| Arc::ptr_eq(current, served))
+        self.lock()
+            .session
+            .as_ref()
+            .is_some_and(|current| Arc::ptr_eq(current, served))
     }
 
     /// Answers a call, whatever came of it.
@@ -294,7 +307,9 @@ impl Seat {
         let Some(number) = served.turn.take_overdue(clock::now_ns()) else {
             return;
         };
-        let call = lock(&served.in_flight).clone().filter(|call| call.number == number);
+        let call = lock(&served.in_flight)
+            .clone()
+            .filter(|call| call.number == number);
         inner.condition = Condition::Away {
             since: Instant::now(),
             call: call.as_ref().map(|call| call.method),

@@ -77,7 +77,10 @@ impl Watchdog {
         let key = served.key();
         self.watched().insert(
             key,
-            Watched { seat: Arc::downgrade(seat), served: Arc::downgrade(served) },
+            Watched {
+                seat: Arc::downgrade(seat),
+                served: Arc::downgrade(served),
+            },
         );
         let event = EpollEvent::new(EpollFlags::EPOLLIN, key.0 << 1 | TIMER);
         self.shared.epoll.add(served.timer(), event)?;
@@ -87,7 +90,11 @@ impl Watchdog {
     /// Looks after the session's socket, too.
     pub fn serve(&self, served: &Served) {
         let event = EpollEvent::new(EpollFlags::EPOLLIN, served.key().0 << 1 | SOCKET);
-        match self.shared.epoll.add(served.session.connection().as_fd(), event) {
+        match self
+            .shared
+            .epoll
+            .add(served.session.connection().as_fd(), event)
+        {
             Ok(()) | Err(Errno::EEXIST) => {}
             Err(errno) => tracing::error!(%errno, "the watchdog cannot take a socket"),
         }
@@ -96,7 +103,10 @@ impl Watchdog {
     /// Leaves the session's socket alone again.
     pub fn unserve(&self, served: &Served) {
         // It fails only when the socket was not served.
-        let _ = self.shared.epoll.delete(served.session.connection().as_fd());
+        let _ = self
+            .shared
+            .epoll
+            .delete(served.session.connection().as_fd());
     }
 
     /// The session is gone; its descriptors left the epoll when they were closed.
@@ -133,7 +143,10 @@ impl Watchdog {
     }
 
     fn watched(&self) -> MutexGuard<'_, HashMap<Key, Watched>> {
-        self.shared.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared
+            .watched
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

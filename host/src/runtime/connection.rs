@@ -81,7 +81,11 @@ impl Connection {
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
             broken: None,
         };
-        Ok(Self { socket, reader: Mutex::new(reader), writer: Mutex::new(()) })
+        Ok(Self {
+            socket,
+            reader: Mutex::new(reader),
+            writer: Mutex::new(()),
+        })
     }
 
     /// The next message. `None` without patience when there is none yet, or when the other reader
@@ -108,7 +112,11 @@ impl Connection {
             if let Some(broken) = reader.broken.take() {
                 return Err(broken.into());
             }
-            let Reader { inbound, buffer, broken } = &mut *reader;
+            let Reader {
+                inbound,
+                buffer,
+                broken,
+            } = &mut *reader;
             match recv(self.socket.as_raw_fd(), buffer, flags) {
                 Ok(0) => return Err(Lost::Closed),
                 Ok(len) => *broken = inbound.push(&buffer[..len]).err(),
@@ -129,7 +137,8 @@ impl Connection {
     pub fn write(&self, message: &Outgoing, patience: Patience) -> Result<(), Lost> {
         let _whole_messages = lock(&self.writer);
         let mut slices = message.slices();
-        self.write_all(&mut slices, patience).inspect_err(|_| self.close())
+        self.write_all(&mut slices, patience)
+            .inspect_err(|_| self.close())
     }
 
     fn write_all(&self, mut slices: &mut [IoSlice<'_>], patience: Patience) -> Result<(), Lost> {
@@ -200,7 +209,11 @@ mod tests {
     #[test]
     fn a_message_begun_by_one_reader_is_finished_by_the_other() {
         let (connection, mut peer) = pair();
-        let wire: Vec<u8> = answer(100).slices().iter().flat_map(|s| s.to_vec()).collect();
+        let wire: Vec<u8> = answer(100)
+            .slices()
+            .iter()
+            .flat_map(|s| s.to_vec())
+            .collect();
         peer.write_all(&wire[..20]).unwrap();
         assert!(connection.read(Patience::Never).unwrap().is_none());
         peer.write_all(&wire[20..]).unwrap();
@@ -215,7 +228,10 @@ mod tests {
         peer.write_all(&wire).unwrap();
         peer.write_all(&[0xff; 8]).unwrap();
         assert!(connection.read(Patience::Wait).unwrap().is_some());
-        assert!(matches!(connection.read(Patience::Wait), Err(Lost::Protocol(_))));
+        assert!(matches!(
+            connection.read(Patience::Wait),
+            Err(Lost::Protocol(_))
+        ));
     }
 
     #[test]

@@ -101,11 +101,18 @@ impl<'a> Fields<'a> {
             5 => self.take(4).map(|_| Value::Fixed)?,
             wire_type => {
                 let wire_type = u8::try_from(wire_type).expect("three bits");
-                return Err(Malformed::WireType { field: number, wire_type });
+                return Err(Malformed::WireType {
+                    field: number,
+                    wire_type,
+                });
             }
         };
         let encoded = &start[..start.len() - self.rest.len()];
-        Ok(Field { number, value, encoded })
+        Ok(Field {
+            number,
+            value,
+            encoded,
+        })
     }
 
     fn varint(&mut self) -> Result<u64, Malformed> {
@@ -128,7 +135,10 @@ impl<'a> Fields<'a> {
     }
 
     fn take(&mut self, len: usize) -> Result<&'a [u8], Malformed> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or(Malformed::Truncated)?;
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(len)
+            .ok_or(Malformed::Truncated)?;
         self.rest = rest;
         Ok(taken)
     }
@@ -306,7 +316,12 @@ impl Shape {
                 (Kind::Message(index), Value::Bytes(nested)) => {
                     shapes::SHAPES[index].check_at(nested, deeper)?;
                 }
-                _ => return Err(Malformed::WrongKind { message: self.name, field: number }),
+                _ => {
+                    return Err(Malformed::WrongKind {
+                        message: self.name,
+                        field: number,
+                    });
+                }
             }
         }
         Ok(())
@@ -389,13 +404,22 @@ mod tests {
     fn wrong_kinds_and_bad_strings_are_refused_and_unknown_fields_are_not() {
         let shape = Shape::of("ContainerUpdate").unwrap();
         let id_as_number = [0x08, 1];
-        assert!(matches!(shape.check(&id_as_number), Err(Malformed::WrongKind { field: 1, .. })));
+        assert!(matches!(
+            shape.check(&id_as_number),
+            Err(Malformed::WrongKind { field: 1, .. })
+        ));
         let id_not_utf8 = [0x0a, 1, 0xff];
-        assert!(matches!(shape.check(&id_not_utf8), Err(Malformed::NotUtf8 { field: 1, .. })));
+        assert!(matches!(
+            shape.check(&id_not_utf8),
+            Err(Malformed::NotUtf8 { field: 1, .. })
+        ));
         let unknown = [0xfa, 0x3f, 1, 0xff];
         assert_eq!(shape.check(&unknown), Ok(()));
         let group = [0x0b];
-        assert!(matches!(shape.check(&group), Err(Malformed::WireType { .. })));
+        assert!(matches!(
+            shape.check(&group),
+            Err(Malformed::WireType { .. })
+        ));
         let field_zero = [0x02, 0];
         assert_eq!(shape.check(&field_zero), Err(Malformed::FieldNumber(0)));
     }
@@ -414,7 +438,11 @@ mod tests {
     fn a_sysctl_in_an_adjustment_is_seen() {
         let mut response = response();
         assert!(!adjusts_sysctl(&response.write_to_bytes().unwrap()));
-        let linux = response.adjust.mut_or_insert_default().linux.mut_or_insert_default();
+        let linux = response
+            .adjust
+            .mut_or_insert_default()
+            .linux
+            .mut_or_insert_default();
         linux.sysctl.insert("net.core.somaxconn".into(), "1".into());
         assert!(adjusts_sysctl(&response.write_to_bytes().unwrap()));
     }

@@ -214,7 +214,11 @@ mod tests {
             for piece in wire.chunks(1 + cut % 97) {
                 inbound.push(piece).unwrap();
             }
-            assert_eq!(all(&mut inbound), [(PLUGIN_STREAM, 7, body.clone())], "cut at {cut}");
+            assert_eq!(
+                all(&mut inbound),
+                [(PLUGIN_STREAM, 7, body.clone())],
+                "cut at {cut}"
+            );
         }
     }
 
@@ -242,7 +246,10 @@ mod tests {
 
     #[test]
     fn messages_without_a_body_and_several_in_one_frame_are_read() {
-        let wire = frame(PLUGIN_STREAM, &[ttrpc(1, b""), ttrpc(3, b"x"), ttrpc(5, b"")].concat());
+        let wire = frame(
+            PLUGIN_STREAM,
+            &[ttrpc(1, b""), ttrpc(3, b"x"), ttrpc(5, b"")].concat(),
+        );
         let mut inbound = Inbound::new();
         inbound.push(&wire).unwrap();
         let numbers: Vec<u32> = all(&mut inbound).iter().map(|m| m.1).collect();
@@ -268,7 +275,10 @@ mod tests {
         let header = [1u32.to_be_bytes(), u32::MAX.to_be_bytes()].concat();
         assert_eq!(
             inbound.push(&header),
-            Err(MuxError::FrameTooLarge { stream: 1, claimed: u32::MAX })
+            Err(MuxError::FrameTooLarge {
+                stream: 1,
+                claimed: u32::MAX
+            })
         );
         assert_eq!(inbound.plugin.body.capacity(), 0);
     }

@@ -143,7 +143,10 @@ enum Then {
 
 impl From<Answer> for HostAnswer {
     fn from(answer: Answer) -> Self {
-        Self { answer, then: Then::GoOn }
+        Self {
+            answer,
+            then: Then::GoOn,
+        }
     }
 }
 
@@ -195,7 +198,10 @@ impl Session {
     /// The runtime dies of sysctl adjustments.
     pub fn dies_of_sysctl(&self) -> bool {
         let progress = lock(&self.progress);
-        progress.configured.as_ref().is_some_and(|c| c.runtime.dies_of_sysctl())
+        progress
+            .configured
+            .as_ref()
+            .is_some_and(|c| c.runtime.dies_of_sysctl())
     }
 
     /// Calls RegisterPlugin. The answer shows in [`Session::progress`].
@@ -347,9 +353,18 @@ impl Session {
                     Method::Synchronize => Then::Synchronized,
                     _ => Then::GoOn,
                 };
-                return Err(HostAnswer { answer: Answer::EMPTY, then });
+                return Err(HostAnswer {
+                    answer: Answer::EMPTY,
+                    then,
+                });
             }
-            Ok(Call { number, method, dialect, payload, time })
+            Ok(Call {
+                number,
+                method,
+                dialect,
+                payload,
+                time,
+            })
         };
         match (request.method.as_str(), Method::from_name(&request.method)) {
             ("Configure", _) => Err(self.configure(&request.payload)),
@@ -367,9 +382,7 @@ impl Session {
                 call(Method::Synchronize, Dialect::Dedicated, payload)
             }
             (_, Some(method)) => call(method, Dialect::Dedicated, request.payload),
-            (_, None) => {
-                Err(Answer::unimplemented(&request.service, &request.method).into())
-            }
+            (_, None) => Err(Answer::unimplemented(&request.service, &request.method).into()),
         }
     }
 
@@ -399,8 +412,14 @@ impl Session {
         if let Some(expected) = &self.registration.expect_runtime
             && *expected != runtime.name
         {
-            let end = End::WrongRuntime { expected: expected.clone(), found: runtime.name };
-            return HostAnswer { answer: invalid(&end), then: Then::End(end) };
+            let end = End::WrongRuntime {
+                expected: expected.clone(),
+                found: runtime.name,
+            };
+            return HostAnswer {
+                answer: invalid(&end),
+                then: Then::End(end),
+            };
         }
         let known = match self.registration.oldest_events_only {
             true => EVENTS_BEFORE_0_10,
@@ -441,7 +460,10 @@ impl Session {
             return Err(invalid(&text));
         }
         if more {
-            let answer = api::SynchronizeResponse { more, ..Default::default() };
+            let answer = api::SynchronizeResponse {
+                more,
+                ..Default::default()
+            };
             return Err(Answer::Payload(encode(&answer)));
         }
         Ok(std::mem::take(&mut *joined))
@@ -449,7 +471,10 @@ impl Session {
 }
 
 fn millis(value: i64) -> Option<Duration> {
-    u64::try_from(value).ok().filter(|ms| *ms > 0).map(Duration::from_millis)
+    u64::try_from(value)
+        .ok()
+        .filter(|ms| *ms > 0)
+        .map(Duration::from_millis)
 }
 
 fn unreadable(malformed: &Malformed) -> Answer {
@@ -457,11 +482,16 @@ fn unreadable(malformed: &Malformed) -> Answer {
 }
 
 fn invalid(text: &dyn fmt::Display) -> Answer {
-    Answer::Error { code: Code::INVALID_ARGUMENT, text: text.to_string() }
+    Answer::Error {
+        code: Code::INVALID_ARGUMENT,
+        text: text.to_string(),
+    }
 }
 
 fn encode(message: &impl protobuf::Message) -> Vec<u8> {
-    message.write_to_bytes().expect("encoding into memory fails only past 2 GiB")
+    message
+        .write_to_bytes()
+        .expect("encoding into memory fails only past 2 GiB")
 }
 
 /// What is locked stays in order even if its holder panicked: each update is a single step.

@@ -122,12 +122,20 @@ impl Outgoing {
 
     /// A call of ours, with number `stream_number`.
     pub fn request(mux_stream: u32, stream_number: u32, request: &Request) -> Self {
-        Self::message(mux_stream, stream_number, MessageKind::Request, encode(request))
+        Self::message(
+            mux_stream,
+            stream_number,
+            MessageKind::Request,
+            encode(request),
+        )
     }
 
     /// The bytes to be written, in order.
     pub fn slices(&self) -> [IoSlice<'_>; 2] {
-        [IoSlice::new(&self.head[..self.head_len]), IoSlice::new(&self.body)]
+        [
+            IoSlice::new(&self.head[..self.head_len]),
+            IoSlice::new(&self.body),
+        ]
     }
 
     /// How many bytes the message has on the wire.
@@ -141,7 +149,13 @@ impl Outgoing {
     }
 
     fn message(mux_stream: u32, stream_number: u32, kind: MessageKind, body: Vec<u8>) -> Self {
-        let header = Header { body_len: body.len(), stream_number, kind, flags: 0 }.encode();
+        let header = Header {
+            body_len: body.len(),
+            stream_number,
+            kind,
+            flags: 0,
+        }
+        .encode();
         let joint = HEADER_LEN + body.len();
         let split = joint > MAX_JOINT_FRAME;
         let mut head = [0; FRAME_HEADER_LEN + HEADER_LEN + FRAME_HEADER_LEN];
@@ -150,8 +164,16 @@ impl Outgoing {
         head[8..18].copy_from_slice(&header);
         head[18..22].copy_from_slice(&mux_stream.to_be_bytes());
         head[22..].copy_from_slice(&be_length(body.len()));
-        let head_len = if split { head.len() } else { FRAME_HEADER_LEN + HEADER_LEN };
-        Self { head, head_len, body }
+        let head_len = if split {
+            head.len()
+        } else {
+            FRAME_HEADER_LEN + HEADER_LEN
+        };
+        Self {
+            head,
+            head_len,
+            body,
+        }
     }
 }
 
@@ -219,9 +241,19 @@ mod tests {
 
     #[test]
     fn messages_go_out_in_the_frames_that_the_runtime_can_read() {
-        for payload in [0, 1, 4000, 4069, 4085, 4086, 4087, 4088, 65_536, MAX_BODY - 16] {
-            let outgoing =
-                Outgoing::response(PLUGIN_STREAM, 5, Answer::Payload(vec![7; payload]));
+        for payload in [
+            0,
+            1,
+            4000,
+            4069,
+            4085,
+            4086,
+            4087,
+            4088,
+            65_536,
+            MAX_BODY - 16,
+        ] {
+            let outgoing = Outgoing::response(PLUGIN_STREAM, 5, Answer::Payload(vec![7; payload]));
             let bytes = wire(&outgoing);
             let frames = frame_lengths(&bytes);
             match frames[..] {

@@ -21,13 +21,21 @@ pub struct NriVersion {
 impl NriVersion {
     /// A version 0.`minor`.0.
     pub const fn minor(minor: u32) -> Self {
-        Self { major: 0, minor, patch: 0 }
+        Self {
+            major: 0,
+            minor,
+            patch: 0,
+        }
     }
 
     /// Reads `v0.12.3` and the like; what follows the numbers is left aside.
     pub fn parse(text: &str) -> Option<Self> {
         let (major, minor, patch) = numbers(text)?;
-        Some(Self { major, minor, patch })
+        Some(Self {
+            major,
+            minor,
+            patch,
+        })
     }
 }
 
@@ -71,7 +79,8 @@ impl RuntimeVersion {
 
     /// Setting a sysctl ends this runtime's process (NRI 0.11: a write to a map that is not there).
     pub fn dies_of_sysctl(&self) -> bool {
-        self.nri().is_some_and(|nri| nri.major == 0 && nri.minor == 11)
+        self.nri()
+            .is_some_and(|nri| nri.major == 0 && nri.minor == 11)
     }
 }
 
@@ -120,7 +129,9 @@ fn numbers(text: &str) -> Option<(u32, u32, u32)> {
 }
 
 fn leading_number(part: &str) -> Option<(u32, bool)> {
-    let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+    let digits = part
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(part.len());
     Some((part[..digits].parse().ok()?, digits == part.len()))
 }
 
@@ -207,7 +218,10 @@ mod tests {
     fn a_component_never_subscribes_to_everything_by_accident() {
         let remove_pod = 0b100;
         assert_eq!(event_mask(0, EVENTS_SINCE_0_10), remove_pod);
-        assert_eq!(event_mask(Method::Synchronize.bit(), EVENTS_SINCE_0_10), remove_pod);
+        assert_eq!(
+            event_mask(Method::Synchronize.bit(), EVENTS_SINCE_0_10),
+            remove_pod
+        );
         let new_event = Method::UpdatePodSandbox.bit();
         assert_eq!(event_mask(new_event, EVENTS_BEFORE_0_10), remove_pod);
         assert_eq!(event_mask(new_event, EVENTS_SINCE_0_10), 1 << 11);

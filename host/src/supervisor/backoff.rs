@@ -64,7 +64,9 @@ fn exponential(failures: u32, chance: f64) -> Duration {
     let Some(doublings) = failures.checked_sub(1) else {
         return Duration::ZERO;
     };
-    let whole = FIRST.saturating_mul(2u32.saturating_pow(doublings)).min(LONGEST);
+    let whole = FIRST
+        .saturating_mul(2u32.saturating_pow(doublings))
+        .min(LONGEST);
     whole.mul_f64(1.0 - chance.clamp(0.0, 1.0) / 2.0)
 }
 
@@ -77,8 +79,13 @@ mod tests {
     #[test]
     fn the_first_loss_is_mended_at_once_and_later_ones_ever_more_slowly() {
         let mut backoff = Backoff::default();
-        let waits: Vec<u128> = (0..10).map(|_| backoff.after(None, 0.0).as_millis()).collect();
-        assert_eq!(waits, [0, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+        let waits: Vec<u128> = (0..10)
+            .map(|_| backoff.after(None, 0.0).as_millis())
+            .collect();
+        assert_eq!(
+            waits,
+            [0, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]
+        );
     }
 
     #[test]
@@ -87,7 +94,10 @@ mod tests {
         for _ in 0..5 {
             backoff.after(Some(STABLE / 2), 0.0);
         }
-        assert_eq!(backoff.after(Some(STABLE / 2), 0.0), Duration::from_millis(1600));
+        assert_eq!(
+            backoff.after(Some(STABLE / 2), 0.0),
+            Duration::from_millis(1600)
+        );
         assert_eq!(backoff.after(Some(STABLE), 0.0), Duration::ZERO);
     }
 

@@ -9,11 +9,11 @@ use tokio::sync::Notify;
 use super::backoff::Backoff;
 use crate::component::border::{Blueprint, NotCreated};
 use crate::component::context::ConfigError;
+use crate::component::instance;
 use crate::component::load::Library;
 use crate::component::policy::Policy;
 use crate::component::seat::{Condition, Seat, Served};
 use crate::component::watchdog::Watchdog;
-use crate::component::instance;
 use crate::config::{ComponentConfig, Config, OnFailure};
 use crate::runtime::connection::Connection;
 use crate::runtime::session::{End, Progress, Registration, Session};
@@ -90,15 +90,22 @@ impl Member {
             index: config.index,
             config: serde_json::Value::Object(config.config.clone()).to_string(),
         };
-        let seat =
-            Arc::new(Seat::new(blueprint, policy, watchdog.clone(), Arc::clone(notice)));
+        let seat = Arc::new(Seat::new(
+            blueprint,
+            policy,
+            watchdog.clone(),
+            Arc::clone(notice),
+        ));
         instance::start(Arc::clone(&seat), Arc::clone(&library))?;
         let now = Instant::now();
         Ok(Self {
             config,
             seat,
             library,
-            session: SessionState::Waiting { reason: "create is under way".to_owned(), until: now },
+            session: SessionState::Waiting {
+                reason: "create is under way".to_owned(),
+                until: now,
+            },
             since: now,
             backoff: Backoff::default(),
             expect_runtime: host.runtime.expect_runtime.clone(),
@@ -226,7 +233,9 @@ impl Member {
 
     fn observe_no_instance(&mut self, why: &NotCreated, now: Instant) -> Option<Instant> {
         if let Some(served) = self.served() {
-            served.session.end(End::Asked("the component has no instance any more"));
+            served
+                .session
+                .end(End::Asked("the component has no instance any more"));
         }
         let NotCreated::TryLater(reason) = why else {
             if let Some(reason) = self.failure()
@@ -241,8 +250,16 @@ impl Member {
             Some(at) => at,
             None => {
                 // The first wait of the backoff is none: `create` has just said no.
-                let wait = self.create_backoff.after(None, fastrand::f64()).max(MIN_CREATE_WAIT);
-                tracing::info!(component = self.plugin(), reason, ?wait, "create says: try later");
+                let wait = self
+                    .create_backoff
+                    .after(None, fastrand::f64())
+                    .max(MIN_CREATE_WAIT);
+                tracing::info!(
+                    component = self.plugin(),
+                    reason,
+                    ?wait,
+                    "create says: try later"
+                );
                 *self.create_at.insert(now + wait)
             }
         };
@@ -299,7 +316,9 @@ impl Member {
         let SessionState::Active(served) = &self.session else {
             return None;
         };
-        served.session.end(End::Asked("reconnecting to bring the component in step"));
+        served
+            .session
+            .end(End::Asked("reconnecting to bring the component in step"));
         self.resynced = Some(now);
         Some(now)
     }
@@ -307,7 +326,10 @@ impl Member {
     fn lost(&mut self, progress: &Progress, end: &End, now: Instant) {
         let mask_refused = progress.synchronized.is_none()
             && matches!(end, End::Lost(_))
-            && progress.configured.as_ref().is_some_and(|c| c.events & !EVENTS_BEFORE_0_10 != 0);
+            && progress
+                .configured
+                .as_ref()
+                .is_some_and(|c| c.events & !EVENTS_BEFORE_0_10 != 0);
         if mask_refused {
             tracing::warn!(
                 component = self.plugin(),
@@ -318,7 +340,12 @@ impl Member {
         self.oldest_events_only |= mask_refused;
         let active_for = progress.synchronized.map(|since| now.duration_since(since));
         let reason = crate::chain(end);
-        tracing::info!(component = self.plugin(), reason, ?active_for, "session ended");
+        tracing::info!(
+            component = self.plugin(),
+            reason,
+            ?active_for,
+            "session ended"
+        );
         self.wait(reason, active_for, now);
         if let End::Asked(_) = end {
             self.hurry(now);
@@ -327,7 +354,10 @@ impl Member {
 
     fn wait(&mut self, reason: String, active_for: Option<Duration>, now: Instant) {
         let wait = self.backoff.after(active_for, fastrand::f64());
-        self.session = SessionState::Waiting { reason, until: now + wait };
+        self.session = SessionState::Waiting {
+            reason,
+            until: now + wait,
+        };
         self.since = now;
     }
 }
@@ -337,8 +367,13 @@ const MIN_CREATE_WAIT: Duration = Duration::from_millis(100);
 
 fn awaited(progress: &Progress) -> &'static str {
     match progress {
-        Progress { configured: Some(_), .. } => "Synchronize",
-        Progress { registered: true, .. } => "Configure",
+        Progress {
+            configured: Some(_),
+            ..
+        } => "Synchronize",
+        Progress {
+            registered: true, ..
+        } => "Configure",
         _ => "answer to the registration",
     }
 }

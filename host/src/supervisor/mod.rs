@@ -165,7 +165,10 @@ impl Supervisor {
 
     /// Connects the next component, if none is in its handshake and the socket allows it.
     fn start_handshake(&mut self, now: Instant) -> Option<Instant> {
-        let busy = self.members.iter().any(|m| matches!(m.session, SessionState::Handshaking(_)));
+        let busy = self
+            .members
+            .iter()
+            .any(|m| matches!(m.session, SessionState::Handshaking(_)));
         if busy {
             return None;
         }
@@ -204,11 +207,16 @@ impl Supervisor {
         }
         let retry = now + wait;
         let known = self.trouble.take().filter(|known| known.trouble == trouble);
-        let mut obstacle =
-            known.unwrap_or(Obstacle { trouble, since: now, logged: now, retry });
+        let mut obstacle = known.unwrap_or(Obstacle {
+            trouble,
+            since: now,
+            logged: now,
+            retry,
+        });
         let lasts = now.duration_since(obstacle.since);
         // A runtime that has just made its socket refuses for a moment: that is no news.
-        let news = obstacle.logged == obstacle.since && (!refused || lasts > Duration::from_secs(1));
+        let news =
+            obstacle.logged == obstacle.since && (!refused || lasts > Duration::from_secs(1));
         if news || now.duration_since(obstacle.logged) >= TROUBLE_INTERVAL {
             let socket = self.socket.display();
             tracing::warn!(%socket, "waiting for the runtime: {}", obstacle.trouble);
@@ -238,17 +246,30 @@ impl Supervisor {
     }
 
     fn status(&self) -> Status {
-        let trouble = self.trouble.as_ref().map(|obstacle| obstacle.trouble.to_string());
-        Status::new(&self.socket, trouble, self.is_ready(), &self.members, &self.absent)
+        let trouble = self
+            .trouble
+            .as_ref()
+            .map(|obstacle| obstacle.trouble.to_string());
+        Status::new(
+            &self.socket,
+            trouble,
+            self.is_ready(),
+            &self.members,
+            &self.absent,
+        )
     }
 
     /// Every required component is active and in step.
     fn is_ready(&self) -> bool {
-        let present = self.members.iter().filter(|member| member.config.required).all(|member| {
-            matches!(member.session, SessionState::Active(_))
-                && !member.is_unsynced()
-                && member.failure().is_none()
-        });
+        let present = self
+            .members
+            .iter()
+            .filter(|member| member.config.required)
+            .all(|member| {
+                matches!(member.session, SessionState::Active(_))
+                    && !member.is_unsynced()
+                    && member.failure().is_none()
+            });
         let absent = self
             .absent
             .iter()
@@ -258,15 +279,29 @@ impl Supervisor {
 
     /// One line for `systemctl status`.
     fn summary(&self) -> String {
-        let active =
-            self.members.iter().filter(|m| matches!(m.session, SessionState::Active(_))).count();
-        let broken =
-            self.absent.iter().filter(|absent| matches!(absent, Absent::Broken { .. })).count();
-        let failed = self.members.iter().filter(|m| m.failure().is_some()).count() + broken;
+        let active = self
+            .members
+            .iter()
+            .filter(|m| matches!(m.session, SessionState::Active(_)))
+            .count();
+        let broken = self
+            .absent
+            .iter()
+            .filter(|absent| matches!(absent, Absent::Broken { .. }))
+            .count();
+        let failed = self
+            .members
+            .iter()
+            .filter(|m| m.failure().is_some())
+            .count()
+            + broken;
         let all = self.members.len() + broken;
         let runtime = self.members.iter().find_map(|member| {
             let configured = member.served()?.session.progress().configured?;
-            Some(format!("{} {}", configured.runtime.name, configured.runtime.version))
+            Some(format!(
+                "{} {}",
+                configured.runtime.name, configured.runtime.version
+            ))
         });
         let runtime = runtime.unwrap_or_else(|| "no runtime".to_owned());
         match failed {
@@ -300,7 +335,9 @@ fn has_stopped(member: &Member) -> bool {
     match member.seat.condition() {
         Condition::Stopped => true,
         // In an overdue call: the watchdog answered it, and sees its session end.
-        Condition::Away { .. } => member.served().is_none_or(|served| served.session.has_ended()),
+        Condition::Away { .. } => member
+            .served()
+            .is_none_or(|served| served.session.has_ended()),
         Condition::NotCreated(_) | Condition::Creating { .. } | Condition::Ready { .. } => false,
     }
 }

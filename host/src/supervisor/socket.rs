@@ -109,7 +109,10 @@ impl SocketWatch {
     ///
     /// When the kernel has no watch left; polling must do then.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
-        let watch = Self { path: path.to_owned(), inotify: Self::start(path)? };
+        let watch = Self {
+            path: path.to_owned(),
+            inotify: Self::start(path)?,
+        };
         Ok(watch)
     }
 
@@ -128,7 +131,10 @@ impl SocketWatch {
                 .await?;
             let about_us = events.iter().any(|event| {
                 // Without a name: the watched folder itself went away, or events were lost.
-                event.name.as_ref().is_none_or(|name| on_the_way.contains(&name.as_os_str()))
+                event
+                    .name
+                    .as_ref()
+                    .is_none_or(|name| on_the_way.contains(&name.as_os_str()))
             });
             if about_us {
                 self.inotify = Self::start(&self.path)?;
@@ -146,7 +152,10 @@ impl SocketWatch {
             | AddWatchFlags::IN_MOVE_SELF
             | AddWatchFlags::IN_ONLYDIR;
         inotify.add_watch(&nearest_folder(path), wanted)?;
-        #[expect(deprecated, reason = "its successor is unsafe; `Waitable` owns what it waits on")]
+        #[expect(
+            deprecated,
+            reason = "its successor is unsafe; `Waitable` owns what it waits on"
+        )]
         AsyncFd::with_interest(Waitable(inotify), Interest::READABLE)
     }
 }
@@ -193,8 +202,14 @@ mod tests {
         let path = dir.path().join("nri/deeper/nri.sock");
         let mut watch = SocketWatch::new(&path).unwrap();
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        timeout(Duration::from_secs(20), watch.changed()).await.unwrap().unwrap();
+        timeout(Duration::from_secs(20), watch.changed())
+            .await
+            .unwrap()
+            .unwrap();
         let _listening = UnixListener::bind(&path).unwrap();
-        timeout(Duration::from_secs(20), watch.changed()).await.unwrap().unwrap();
+        timeout(Duration::from_secs(20), watch.changed())
+            .await
+            .unwrap()
+            .unwrap();
     }
 }
