@@ -17,14 +17,14 @@ pub const CACHE_ENV: &str = "NRI_HOST_CACHE";
 /// The oldest Go that builds all of them; containerd 2.4 asks for it.
 const MINIMUM: (u32, u32) = (1, 26);
 
-/// Where a program's source is.
+/// The same as `go.mod` has it.
+const GO_VERSION: &str = "1.26.0";
+
+/// A published module at a version.
 #[derive(Clone, Copy, Debug)]
-pub enum Source<'a> {
-    /// A published module at a version, whose own `go.mod` decides the versions
-    /// of what it needs.
-    Published { module: &'a str, version: &'a str },
-    /// The packages of a module in this folder below `tests`.
-    Local(&'a str),
+pub struct Module<'a> {
+    pub path: &'a str,
+    pub version: &'a str,
 }
 
 /// Why no Go program can be built here, if so.
@@ -52,13 +52,13 @@ fn parse_version(text: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// Builds `packages` of a source that never changes into `folder` of the cache,
-/// unless they are there already; returns the folder's path.
+/// Builds commands of a published module (`cmd/NAME` for instance) into `folder`
+/// of the cache, unless they are there already; returns the folder's path.
 ///
 /// # Errors
 ///
 /// What `go` printed, or the file operation that failed.
-pub fn build_once(folder: &str, source: Source<'_>, packages: &[&str]) -> Result<PathBuf> {
+pub fn build_published(folder: &str, module: Module<'_>, commands: &[&str]) -> Result<PathBuf> {
     let target = cache_dir().join(folder);
     let _lock = lock(folder)?;
     if target.is_dir() {
@@ -67,25 +67,38 @@ pub fn build_once(folder: &str, source: Source<'_>, packages: &[&str]) -> Result
     tier::say(&format!(
         "building {folder} from its Go module; this takes minutes, once"
     ));
-    let partial = target.with_extension("partial");
+    let partial = cache_dir().join(format!("{folder}.partial"));
     remove_dir(&partial)?;
     fs::create_dir_all(&partial)?;
-    build(source, packages, &partial)?;
+    // `go install PACKAGE@VERSION` refuses modules with exclude directives, as
+    // containerd has had for long; requiring them works for all.
+    let Module { path, version } = module;
+    let go_mod = format!("module builder\n\ngo {GO_VERSION}\n\nrequire {path} {version}\n");
+    fs::write(partial.join("go.mod"), go_mod)?;
+    let packages = commands.iter().map(|command| format!("{path}/{command}"));
+    // The module's own requirements decide all other versions.
+    build(&partial, &["-mod=mod"], packages, &partial)?;
     fs::rename(&partial, &target).with_context(|| format!("completing {}", target.display()))?;
     Ok(target)
 }
 
-/// Brings the programs of a module below `tests` up to date in `folder` of the
+/// Brings all commands of a module below `tests` up to date in `folder` of the
 /// cache; returns the folder's path.
 ///
 /// # Errors
 ///
-/// As [`build_once`].
-pub fn build_fresh(folder: &str, module: &str, packages: &[&str]) -> Result<PathBuf> {
+/// As [`build_published`].
+pub fn build_local(folder: &str, module: &str) -> Result<PathBuf> {
     let target = cache_dir().join(folder);
     let _lock = lock(folder)?;
     fs::create_dir_all(&target)?;
-    build(Source::Local(module), packages, &target)?;
+    let packages = ["./...".to_owned()].into_iter();
+    build(
+        &tests_dir().join(module),
+        &["-tags=nri_no_wasm"],
+        packages,
+        &target,
+    )?;
     Ok(target)
 }
 
@@ -101,29 +114,22 @@ pub fn tests_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn build(source: Source<'_>, packages: &[&str], out: &Path) -> Result<()> {
+fn build(
+    module: &Path,
+    flags: &[&str],
+    packages: impl Iterator<Item = String>,
+    out: &Path,
+) -> Result<()> {
     let mut go = Command::new("go");
-    // Without cgo neither headers nor libraries of the machine are needed.
-    go.env("CGO_ENABLED", "0");
-    match source {
-        Source::Published { module, version } => {
-            // Outside any module, so that none of ours has a say.
-            go.current_dir(out)
-                .env("GOBIN", out)
-                .args(["install", "-ldflags=-s -w"]);
-            go.args(
-                packages
-                    .iter()
-                    .map(|package| format!("{module}/{package}@{version}")),
-            );
-        }
-        Source::Local(module) => {
-            go.current_dir(tests_dir().join(module));
-            go.args(["build", "-tags=nri_no_wasm", "-ldflags=-s -w", "-o"]);
-            // The slash says that it is a folder.
-            go.arg(out.join("")).args(packages);
-        }
-    }
+    go.current_dir(module)
+        // Without cgo neither headers nor libraries of the machine are needed.
+        .env("CGO_ENABLED", "0")
+        .args(["build", "-ldflags=-s -w"])
+        .args(flags)
+        .arg("-o")
+        // The slash says that it is a folder.
+        .arg(out.join(""))
+        .args(packages);
     let output = go.output().context("running go")?;
     ensure!(
         output.status.success(),

@@ -7,7 +7,7 @@ use anyhow::Result;
 use nix::unistd::Uid;
 
 use super::image;
-use crate::go::{self, Source};
+use crate::go::{self, Module};
 
 const CRICTL_VERSION: &str = "v1.34.0";
 
@@ -60,37 +60,25 @@ impl Release {
     /// The folder with `containerd`, its shim and `ctr`, built if need be.
     pub(super) fn programs(self) -> Result<PathBuf> {
         const COMMANDS: [&str; 3] = ["cmd/containerd", "cmd/containerd-shim-runc-v2", "cmd/ctr"];
-        let folder = format!("containerd-{}", self.version);
-        if self == V1_7 {
-            let packages =
-                COMMANDS.map(|command| format!("github.com/containerd/containerd/{command}"));
-            let packages = packages.each_ref().map(String::as_str);
-            return go::build_once(
-                &folder,
-                Source::Local("reference/containerd-1.7"),
-                &packages,
-            );
-        }
-        let version = format!("v{}", self.version);
-        let module = "github.com/containerd/containerd/v2";
-        go::build_once(
-            &folder,
-            Source::Published {
-                module,
-                version: &version,
-            },
-            &COMMANDS,
-        )
+        let path = match self.version.split('.').next() {
+            Some("1") => "github.com/containerd/containerd",
+            _ => "github.com/containerd/containerd/v2",
+        };
+        let module = Module {
+            path,
+            version: &format!("v{}", self.version),
+        };
+        go::build_published(&format!("containerd-{}", self.version), module, &COMMANDS)
     }
 }
 
 /// The program `crictl`, built if need be.
 pub(super) fn crictl() -> Result<PathBuf> {
-    let source = Source::Published {
-        module: "sigs.k8s.io/cri-tools",
+    let module = Module {
+        path: "sigs.k8s.io/cri-tools",
         version: CRICTL_VERSION,
     };
-    let folder = go::build_once(&format!("crictl-{CRICTL_VERSION}"), source, &["cmd/crictl"])?;
+    let folder = go::build_published(&format!("crictl-{CRICTL_VERSION}"), module, &["cmd/crictl"])?;
     Ok(folder.join("crictl"))
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use nri_host_tests::artifacts::c_component;
-use nri_host_tests::containerd::{self, Container, Containerd, Release, V1_7, V2_4};
+use nri_host_tests::containerd::{self, Container, Containerd, RELEASES, Release, V1_7, V2_4};
 use nri_host_tests::host::{Component, Host, State};
 use nri_host_tests::patience::PATIENCE;
 use nri_host_tests::tier;
@@ -35,6 +35,17 @@ async fn containerd_1_7_gives_devices_where_annotations_ask_for_them() -> Result
 #[tokio::test(flavor = "multi_thread")]
 async fn containerd_2_4_gives_devices_where_annotations_ask_for_them() -> Result<()> {
     devices_where_annotations_ask(V2_4).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "builds four more releases of containerd"]
+async fn every_release_gives_devices_where_annotations_ask_for_them() -> Result<()> {
+    for release in RELEASES {
+        devices_where_annotations_ask(release)
+            .await
+            .with_context(|| format!("containerd {}", release.version))?;
+    }
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
