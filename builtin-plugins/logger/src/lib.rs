@@ -3,10 +3,10 @@
 //! `docs/components/logger.md` tells users about lines and settings. A runtime waits for each
 //! event, so the way of an event has two parts:
 //!
-//! * on the thread that the runtime waits for, [`component`] copies the encoded request into
-//!   [`queue`], or counts it as dropped if there is no room;
-//! * on a thread of its own, [`writer`] takes events out, [`line`] decodes each, hides what
-//!   [`redact`] names and makes it JSON, and [`sink`] writes it.
+//! * on the thread that the runtime waits for, `component` copies the encoded request into
+//!   `queue`, or counts it as dropped if there is no room;
+//! * on a thread of its own, `writer` takes events out, `line` decodes each, hides what
+//!   `redact` names and makes it JSON, and `sink` writes it.
 
 mod component;
 mod events;
