@@ -1,10 +1,10 @@
 //! What the tests run: the host's binary and the components, built by the cargo that runs them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
@@ -16,9 +16,6 @@ const PACKAGES: [&str; 4] = [
     "nri-logger",
     "nri-faulty",
 ];
-
-/// Components written in C, below `tests/components`.
-const C_COMPONENTS: [&str; 1] = ["raw_faults"];
 
 /// Paths of what was built.
 #[derive(Debug)]
@@ -122,9 +119,6 @@ fn build() -> Result<Artifacts> {
             }
         }
     }
-    for name in C_COMPONENTS {
-        insert(&mut libraries, compile(name, &place.target)?)?;
-    }
     let host = host.context("cargo did not say where nri-host is")?;
     Ok(Artifacts { host, libraries })
 }
@@ -163,7 +157,23 @@ fn cargo_build(place: &Place) -> Result<Vec<CargoMessage>> {
         .context("cannot read what cargo says")
 }
 
-/// Compiles `tests/components/NAME.c` to `libNAME.so`.
+/// Compiles a component written in C, `tests/components/NAME.c`, on the first call in a process,
+/// and returns the library's path.
+///
+/// # Errors
+///
+/// When it does not compile without warnings; what the compiler said is on standard error.
+pub fn c_component(name: &str) -> Result<PathBuf> {
+    static COMPILED: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(library) = compiled.get(name) {
+        return Ok(library.clone());
+    }
+    let library = compile(name, &Place::of_this_program()?.target)?;
+    compiled.insert(name.to_owned(), library.clone());
+    Ok(library)
+}
+
 fn compile(name: &str, target: &Path) -> Result<PathBuf> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = target.join("c-components");

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nri_plugin_api::api;
+use tokio::net::UnixStream;
 use tokio::sync::{RwLock, watch};
 
 use super::connection::{Connection, Stage};
@@ -97,6 +98,8 @@ pub(super) struct State {
     /// Connections that stay open and get nothing.
     pub(super) dead: Vec<Arc<Session>>,
     pub(super) raw: VecDeque<RawConnection>,
+    /// Connections that wait for the end of another one's handshake.
+    pub(super) waiting: VecDeque<UnixStream>,
     pub(super) updates: Vec<Unsolicited>,
     pub(super) update_answer: UpdateAnswer,
     pub(super) complaints: Vec<Complaint>,
@@ -193,6 +196,7 @@ impl Board {
             let mut sessions = std::mem::take(&mut state.active);
             sessions.append(&mut state.dead);
             state.raw.clear();
+            state.waiting.clear();
             let open = state
                 .connections
                 .iter()

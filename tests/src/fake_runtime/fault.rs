@@ -3,7 +3,7 @@
 use super::mux::Limits;
 
 /// A point in the handshake, named by what comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     /// The connection was accepted; nothing was read yet.
     Read,

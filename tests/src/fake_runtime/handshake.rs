@@ -1,6 +1,6 @@
 //! From an accepted connection to a plugin that gets events.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use nri_plugin_api::api;
@@ -31,8 +31,14 @@ impl From<&'static str> for Stop {
     }
 }
 
-/// Serves one connection until its plugin is active or the handshake has failed.
-pub(super) async fn serve(board: Arc<Board>, number: usize, socket: UnixStream) {
+/// Serves one connection until its plugin is active or the handshake has failed. The session is
+/// put into `current` when it starts.
+pub(super) async fn serve(
+    board: Arc<Board>,
+    number: usize,
+    socket: UnixStream,
+    current: &OnceLock<Arc<Session>>,
+) {
     let fault = board.next_fault();
     let limits = match &fault {
         Some(Fault::Raw) => {
@@ -55,9 +61,10 @@ pub(super) async fn serve(board: Arc<Board>, number: usize, socket: UnixStream) 
             return board.ended(number, &end, Vec::new());
         }
     };
+    let session = current.get_or_init(|| session);
     let mut handshake = Handshake {
         board: Arc::clone(&board),
-        session: Arc::clone(&session),
+        session: Arc::clone(session),
         registrations,
         faults: fault.into_iter().collect(),
         started: Instant::now(),
@@ -68,15 +75,15 @@ pub(super) async fn serve(board: Arc<Board>, number: usize, socket: UnixStream) 
     };
     match result {
         Ok(()) => {
-            activate(&board, &session);
-            tokio::spawn(watch(board, session));
+            activate(&board, session);
+            tokio::spawn(watch(board, Arc::clone(session)));
         }
         Err(Stop::Dead) => {
             board.change(|state| {
                 state.connections[number - 1].reach(Stage::Dead);
-                state.dead.push(Arc::clone(&session));
+                state.dead.push(Arc::clone(session));
             });
-            tokio::spawn(watch(board, session));
+            tokio::spawn(watch(board, Arc::clone(session)));
         }
         Err(Stop::Ended(end)) => {
             session.trunk.close("the handshake failed");

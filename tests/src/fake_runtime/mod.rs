@@ -241,6 +241,11 @@ impl FakeRuntime {
         self.board.state().connections.clone()
     }
 
+    /// How many connections wait for the end of another one's handshake.
+    pub fn waiting(&self) -> usize {
+        self.board.state().waiting.len()
+    }
+
     /// Waits for a connection of which `condition` is true.
     ///
     /// # Errors

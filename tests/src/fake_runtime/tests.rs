@@ -488,14 +488,20 @@ async fn handshakes_that_overlap_are_complained_of_and_served_one_after_another(
     let second = TestPlugin::connect(&runtime, subscribed_to(1)).await;
     let registration = second.register("20", "second");
     let release = async {
-        let overlap = runtime
+        let waits = |state: &mut State| (state.waiting.len() == 1).then_some(());
+        runtime
             .board
-            .wait_for("an overlap", |state| state.complaints.pop());
-        assert_eq!(overlap.await.unwrap(), Complaint::Overlap { earlier: 1 });
+            .wait_for("the second connection", waits)
+            .await
+            .unwrap();
         runtime.release();
     };
     let (result, ()) = tokio::join!(registration, release);
     result.unwrap();
+    assert_eq!(
+        runtime.take_complaints(),
+        [Complaint::Overlap { earlier: 1 }]
+    );
     runtime.plugins(&["10-first", "20-second"]).await.unwrap();
 }
 

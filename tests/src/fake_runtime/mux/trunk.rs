@@ -3,10 +3,12 @@
 use std::fmt;
 use std::io;
 use std::net::Shutdown;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use nix::sys::socket::{MsgFlags, recv};
+use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -20,6 +22,9 @@ pub const PLUGIN_SERVICE: u32 = 1;
 
 /// Id of the stream on which the runtime serves.
 pub const RUNTIME_SERVICE: u32 = 2;
+
+/// Most bytes that are looked at before they are read.
+const PEEK: usize = 1 << 16;
 
 const REQUEST: u8 = 1;
 const RESPONSE: u8 = 2;
@@ -221,11 +226,6 @@ impl Trunk {
         self.shared.finish(End::Closed(reason));
     }
 
-    /// The socket, for questions to the kernel.
-    pub fn socket(&self) -> &StdUnixStream {
-        &self.shared.socket
-    }
-
     /// Waits for the end of the connection.
     pub async fn ended(&self) -> End {
         let mut end = self.shared.end.subscribe();
@@ -239,6 +239,15 @@ impl Trunk {
     /// How the connection ended, if it has.
     pub fn end(&self) -> Option<End> {
         self.shared.end.borrow().clone()
+    }
+
+    /// Bytes that the other side has sent, read or not. More than [`PEEK`] unread bytes count as
+    /// so many.
+    pub fn received(&self) -> usize {
+        let record = lock(&self.shared.record);
+        let mut unread = vec![0; PEEK];
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        record.bytes_read + recv(self.shared.socket.as_raw_fd(), &mut unread, flags).unwrap_or(0)
     }
 
     /// The frames so far.
@@ -338,12 +347,12 @@ impl Inlet {
     }
 }
 
-async fn read(mut socket: OwnedReadHalf, mut inlets: [Inlet; 2], shared: Arc<Shared>) {
+async fn read(socket: OwnedReadHalf, mut inlets: [Inlet; 2], shared: Arc<Shared>) {
     let mut buffer = Vec::new();
     let mut left = shared.limits.read.unwrap_or(usize::MAX);
     let end = loop {
         let length = tokio::select! {
-            result = read_more(&mut socket, &mut buffer, &shared) => match result {
+            result = read_more(&socket, &mut buffer, &shared) => match result {
                 Ok(0) => break End::ClosedByPeer,
                 Ok(length) => length,
                 Err(error) => break End::Io(error.kind()),
@@ -353,7 +362,6 @@ async fn read(mut socket: OwnedReadHalf, mut inlets: [Inlet; 2], shared: Arc<Sha
         let surplus = length.saturating_sub(left);
         buffer.truncate(buffer.len() - surplus);
         left -= length - surplus;
-        lock(&shared.record).bytes_read += length - surplus;
         if let Err(end) = take_frames(&mut buffer, &mut inlets, &shared) {
             break end;
         }
@@ -366,7 +374,7 @@ async fn read(mut socket: OwnedReadHalf, mut inlets: [Inlet; 2], shared: Arc<Sha
 
 /// Reads what is there, unless reading is stopped.
 async fn read_more(
-    socket: &mut OwnedReadHalf,
+    socket: &OwnedReadHalf,
     buffer: &mut Vec<u8>,
     shared: &Shared,
 ) -> io::Result<usize> {
@@ -376,8 +384,18 @@ async fn read_more(
         let _ = reading.wait_for(|reading| *reading).await;
         tokio::select! {
             biased;
-            _ = reading.wait_for(|reading| !*reading) => {}
-            result = socket.read_buf(buffer) => return result,
+            _ = reading.wait_for(|reading| !*reading) => continue,
+            ready = socket.readable() => ready?,
+        }
+        // Locked over both, so that what is unread and what is counted make up the whole.
+        let mut record = lock(&shared.record);
+        match socket.try_read_buf(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+            Ok(length) => {
+                record.bytes_read += length;
+                return Ok(length);
+            }
         }
     }
 }

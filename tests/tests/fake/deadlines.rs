@@ -1,0 +1,179 @@
+//! Components that are not back in time.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use nri_host_tests::fake_runtime::{FakeRuntime, Profile};
+use nri_host_tests::host::{Component, State};
+use nri_plugin_api::api::Event;
+use serde_json::json;
+
+use crate::callbacks::CALLBACKS;
+use crate::record::Record;
+use crate::scene::{SUBJECT, Scene, in_every_call};
+
+/// A file whose appearance ends the calls that hang.
+struct Gate<'a>(&'a Path);
+
+impl Gate<'_> {
+    fn open(&self) {
+        fs::write(self.0, "").unwrap();
+    }
+
+    fn shut(&self) {
+        fs::remove_file(self.0).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_overdue_call_is_answered_at_its_deadline_and_the_next_ones_at_once() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let gate = folder.path().join("gate");
+    let hang = json!({ "do": "hang", "until": gate });
+    let own_timeout = Duration::from_millis(300);
+    for on_failure in ["ignore", "fail"] {
+        let subject = in_every_call(&hang)
+            .set("on_failure", on_failure)
+            .set("timeout", "300ms");
+        let scene = Scene::new(subject).await?;
+        for callback in &CALLBACKS {
+            let call = || callback.tell(&scene.plugin, &scene.pod, &scene.container);
+            let fails = callback.event == Event::VALIDATE_CONTAINER_ADJUSTMENT
+                || on_failure == "fail"
+                    && (callback.decides || callback.event == Event::UPDATE_POD_SANDBOX);
+            let took = |answer: Result<_, _>| match answer {
+                Ok(nri_host_tests::fake_runtime::Reply { message, took }) => {
+                    assert!(!fails, "{} was not failed", callback.method);
+                    assert_eq!(message, Vec::<u8>::new());
+                    took
+                }
+                Err(error) => {
+                    let error: nri_host_tests::fake_runtime::CallError = error;
+                    let (_, text) = error.status().expect("an answer");
+                    assert!(fails && text.contains(SUBJECT), "{error:?}");
+                    error.took
+                }
+            };
+            let first = took(call().await);
+            assert!(first >= own_timeout, "{} after {first:?}", callback.method);
+            let second = took(call().await);
+            assert!(
+                second < own_timeout,
+                "{} while overdue after {second:?}",
+                callback.method
+            );
+            scene.host.wait_state(SUBJECT, State::Overdue).await?;
+            Gate(&gate).open();
+            scene.host.wait_state(SUBJECT, State::Active).await?;
+            Gate(&gate).shut();
+        }
+        assert!(scene.plugin.is_connected());
+        let status = scene.host.wait_state(SUBJECT, State::Active).await?;
+        assert_eq!(
+            (status.count("late"), status.count("missed")),
+            (Some(14), Some(14))
+        );
+        scene.bystander_is_unaware().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn other_components_serve_while_one_hangs() -> Result<()> {
+    let on = json!({ "CreateContainer": { "do": "hang" } });
+    let subject = Component::faulty(
+        SUBJECT,
+        10,
+        json!({ "methods": ["CreateContainer"], "on": on }),
+    );
+    let scene = Scene::new(subject).await?;
+    let hanging = scene.plugin.create_container(&scene.pod, &scene.container);
+    let others = async {
+        for _ in 0..10 {
+            scene.bystander_is_unaware().await?;
+        }
+        anyhow::Ok(())
+    };
+    let (answer, others) = tokio::join!(hanging, others);
+    others?;
+    answer?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_margin_is_a_tenth_of_the_time_or_fifty_milliseconds() -> Result<()> {
+    let on = json!({ "CreateContainer": { "do": "hang" } });
+    for (timeout, earliest) in [(2000, 1800), (200, 150)] {
+        let config = json!({ "methods": ["CreateContainer"], "on": on });
+        let builder = FakeRuntime::builder(Profile::newest());
+        let builder = builder.request_timeout(Duration::from_millis(timeout));
+        // A longer timeout of its own does not help it.
+        let subject = Component::faulty(SUBJECT, 10, config).set("timeout", "1h");
+        let scene = Scene::with(builder, subject).await?;
+        let reply = scene
+            .plugin
+            .create_container(&scene.pod, &scene.container)
+            .await?;
+        assert!(
+            reply.took >= Duration::from_millis(earliest),
+            "after {:?}",
+            reply.took
+        );
+        assert!(
+            reply.took < Duration::from_millis(timeout),
+            "after {:?}",
+            reply.took
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_late_answer_is_never_taken_for_another_call() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let gate = folder.path().join("gate");
+    let on = json!({
+        "CreateContainer": {
+            "do": "hang", "until": gate, "times": 1, "for": { "pod_name_prefix": "web" },
+        },
+        "StopContainer": { "do": "large", "bytes": 100 },
+    });
+    let config = json!({ "methods": ["CreateContainer", "StopContainer"], "on": on });
+    let subject = Component::faulty(SUBJECT, 10, config).set("timeout", "100ms");
+    let scene = Scene::new(subject).await?;
+    let late = scene
+        .plugin
+        .create_container(&scene.pod, &scene.container)
+        .await?;
+    assert_eq!(late.message, Default::default());
+    Gate(&gate).open();
+    scene.host.wait_state(SUBJECT, State::Active).await?;
+    let stop = scene
+        .plugin
+        .stop_container(&scene.pod, &scene.container)
+        .await?;
+    assert_eq!(stop.update.len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_component_with_state_is_brought_in_step_by_one_reconnect_after_a_late_call() -> Result<()>
+{
+    let folder = tempfile::tempdir()?;
+    let (gate, record) = (folder.path().join("gate"), Record::new(folder.path()));
+    let on = json!({ "CreateContainer": { "do": "hang", "until": gate, "times": 1 } });
+    let config = json!({ "on": on, "record": record.path() });
+    let subject = Component::faulty(SUBJECT, 10, config).set("timeout", "100ms");
+    let scene = Scene::new(subject).await?;
+    scene
+        .plugin
+        .create_container(&scene.pod, &scene.container)
+        .await?;
+    Gate(&gate).open();
+    let again = scene.runtime.reconnected(&scene.plugin).await?;
+    assert_eq!(record.calls_of("Synchronize").len(), 2);
+    again.create_container(&scene.pod, &scene.container).await?;
+    scene.bystander_is_unaware().await
+}

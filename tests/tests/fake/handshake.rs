@@ -1,0 +1,255 @@
+//! What may go wrong between connecting and the first event.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use nri_host_tests::fake_runtime::mux::Limits;
+use nri_host_tests::fake_runtime::{
+    FakeRuntime, Fault, Profile, RegisterReply, SocketFile, Stage, Step,
+};
+use nri_host_tests::host::{Component, Host, State};
+use serde_json::json;
+
+const PLUGIN: &str = "10-subject";
+
+fn host(runtime: &FakeRuntime) -> Result<Host> {
+    let subject = Component::faulty("subject", 10, json!({ "methods": ["CreateContainer"] }));
+    Host::builder()
+        .socket(runtime.socket())
+        .component(subject)
+        .start()
+}
+
+/// Components whose names have the same length, so that their handshakes have the same bytes.
+const CROWD: usize = 50;
+
+/// Lets each fault happen to a connection of a host with so many components that none of them has
+/// to wait for long, and checks that all come through.
+async fn all_survive(faults: &[Fault]) -> Result<()> {
+    for faults in faults.chunks(CROWD) {
+        let runtime = FakeRuntime::builder(Profile::newest());
+        let runtime = faults
+            .iter()
+            .fold(runtime, |runtime, fault| runtime.fault(fault.clone()));
+        let mut runtime = runtime.build()?;
+        runtime.listen()?;
+        let mut host = Host::builder().socket(runtime.socket());
+        for index in 0..u8::try_from(CROWD)? {
+            let config = json!({ "methods": ["CreateContainer"] });
+            host = host.component(Component::faulty("subject", index, config));
+        }
+        let _host = host.start()?;
+        for index in 0..CROWD {
+            runtime.plugin(&format!("{index:02}-subject")).await?;
+        }
+        assert_eq!(runtime.connections().len(), CROWD + faults.len());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_connection_closed_before_any_step_is_tried_again() -> Result<()> {
+    let steps = [
+        Step::Read,
+        Step::Register,
+        Step::Configure,
+        Step::Synchronize,
+        Step::Activate,
+    ];
+    let closed = steps.into_iter().map(Fault::Close);
+    // A half-closed connection whose handshake is over makes the plugin active for a moment.
+    let half_closed = steps[..4].iter().copied().map(Fault::HalfClose);
+    all_survive(&closed.chain(half_closed).collect::<Vec<_>>()).await
+}
+
+#[tokio::test]
+async fn a_connection_cut_off_at_any_byte_of_the_handshake_is_tried_again() -> Result<()> {
+    let runtime = FakeRuntime::start(Profile::newest()).await?;
+    let _host = host(&runtime)?;
+    let whole = runtime.plugin(PLUGIN).await?.record();
+    let written = (1..=whole.bytes_written).map(|bytes| Limits {
+        written: Some(bytes),
+        read: None,
+    });
+    // The last byte of the last answer makes the plugin active.
+    let read = (1..whole.bytes_read).map(|bytes| Limits {
+        written: None,
+        read: Some(bytes),
+    });
+    let faults: Vec<_> = written.chain(read).map(Fault::CutOff).collect();
+    all_survive(&faults).await
+}
+
+#[tokio::test]
+async fn the_registration_may_be_answered_before_or_after_configure() -> Result<()> {
+    for reply in [RegisterReply::First, RegisterReply::AfterConfigure] {
+        let mut runtime = FakeRuntime::builder(Profile::newest())
+            .register_reply(reply)
+            .build()?;
+        runtime.listen()?;
+        let _host = host(&runtime)?;
+        runtime.plugin(PLUGIN).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_held_handshake_is_waited_for() -> Result<()> {
+    for step in [
+        Step::Read,
+        Step::Register,
+        Step::Configure,
+        Step::Synchronize,
+        Step::Activate,
+    ] {
+        let builder = FakeRuntime::builder(Profile::newest()).fault(Fault::Hold(step));
+        let mut runtime = builder.build()?;
+        runtime.listen()?;
+        let host = host(&runtime)?;
+        runtime.held().await?;
+        if step < Step::Activate {
+            host.wait_state("subject", State::Handshaking).await?;
+        }
+        runtime.release();
+        assert_eq!(
+            runtime.plugin(PLUGIN).await?.connection(),
+            1,
+            "held before {step:?}"
+        );
+        host.wait_state("subject", State::Active).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_refused_name_is_shown_with_the_runtime_s_words_and_tried_again() -> Result<()> {
+    let builder = FakeRuntime::builder(Profile::newest());
+    let builder = (0..3).fold(builder, |builder, _| {
+        builder.fault(Fault::RefuseRegistration)
+    });
+    let mut runtime = builder.build()?;
+    runtime.listen()?;
+    let host = host(&runtime)?;
+    host.wait_component("subject", "refused", |component| {
+        let reason = component.reason.as_deref().unwrap_or_default();
+        component.state == State::Waiting && reason.contains("disabled by the test")
+    })
+    .await?;
+    let plugin = runtime.plugin(PLUGIN).await?;
+    assert_eq!(plugin.connection(), 4);
+    // The host has closed what the runtime left open.
+    let ended = |stage: Stage| stage == Stage::Ended;
+    for number in 1..=3 {
+        let is = move |connection: &nri_host_tests::fake_runtime::Connection| {
+            connection.number == number && ended(connection.stage)
+        };
+        runtime
+            .connection("the end of a refused connection", is)
+            .await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_refused_mask_is_answered_with_the_oldest_events() -> Result<()> {
+    // A runtime that says it is newer than it is.
+    let liar = Profile {
+        valid_events: 0x07FF,
+        ..Profile::newest()
+    };
+    let runtime = FakeRuntime::start(liar).await?;
+    let subject = Component::faulty("subject", 10, json!({}));
+    let host = Host::builder()
+        .socket(runtime.socket())
+        .component(subject)
+        .start()?;
+    let plugin = runtime.plugin(PLUGIN).await?;
+    assert_eq!((plugin.connection(), plugin.mask()), (2, 0x07FF));
+    host.wait_state("subject", State::Active).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn components_are_registered_one_after_another_in_the_order_of_their_indexes() -> Result<()> {
+    let builder = FakeRuntime::builder(Profile::newest()).fault(Fault::Hold(Step::Synchronize));
+    let mut runtime = builder.build()?;
+    let mut builder = Host::builder().socket(runtime.socket());
+    for index in [70, 20, 90, 10, 50] {
+        builder = builder.component(Component::faulty("subject", index, json!({})));
+    }
+    let host = builder.start()?;
+    host.wait_status("all waiting", |status| {
+        status.components.len() == 5
+            && status
+                .components
+                .iter()
+                .all(|component| component.state == State::Waiting)
+    })
+    .await?;
+    runtime.listen()?;
+    runtime.held().await?;
+    // While one stands still no other has connected.
+    assert_eq!(runtime.connections().len(), 1);
+    runtime.release();
+    runtime.plugin("90-subject").await?;
+    let order: Vec<_> = runtime
+        .connections()
+        .into_iter()
+        .filter_map(|known| known.plugin)
+        .collect();
+    assert_eq!(
+        order,
+        [
+            "10-subject",
+            "20-subject",
+            "50-subject",
+            "70-subject",
+            "90-subject"
+        ]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_runtime_that_comes_late_is_found_at_once() -> Result<()> {
+    let mut runtime = FakeRuntime::builder(Profile::newest()).build()?;
+    let host = host(&runtime)?;
+    host.wait_state("subject", State::Waiting).await?;
+    let start = Instant::now();
+    runtime.listen()?;
+    runtime.plugin(PLUGIN).await?;
+    // The bound is far above what it takes and far below what a poll would need.
+    assert!(
+        start.elapsed() < Duration::from_secs(1),
+        "after {:?}",
+        start.elapsed()
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_socket_in_a_folder_that_does_not_exist_yet_is_found() -> Result<()> {
+    let folder = tempfile::Builder::new().prefix("late-").tempdir()?;
+    let socket = folder.path().join("run/nri/nri.sock");
+    let mut runtime = FakeRuntime::builder(Profile::newest())
+        .socket(&socket)
+        .build()?;
+    let host = host(&runtime)?;
+    host.wait_state("subject", State::Waiting).await?;
+    std::fs::create_dir_all(folder.path().join("run/nri"))?;
+    runtime.listen()?;
+    runtime.plugin(PLUGIN).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_stale_socket_file_is_waited_at_and_named() -> Result<()> {
+    let mut runtime = FakeRuntime::start(Profile::newest()).await?;
+    runtime.kill(SocketFile::Left).await?;
+    let host = host(&runtime)?;
+    let waiting = host.wait_state("subject", State::Waiting).await?;
+    assert!(waiting.reason.is_some(), "{waiting:?}");
+    runtime.listen()?;
+    runtime.plugin(PLUGIN).await?;
+    Ok(())
+}

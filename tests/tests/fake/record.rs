@@ -1,0 +1,60 @@
+//! What the component `faulty` wrote down about its calls.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// One call that reached the component.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Line {
+    pub(crate) instance: String,
+    pub(crate) method: String,
+    #[serde(default)]
+    pub(crate) pod: String,
+    #[serde(default)]
+    pub(crate) container: String,
+    pub(crate) pods: Option<usize>,
+    pub(crate) containers: Option<usize>,
+}
+
+/// The file that a component writes to. A line is there before the call is answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    path: PathBuf,
+}
+
+impl Record {
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self {
+            path: folder.join("record.jsonl"),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// The lines with this method.
+    pub(crate) fn calls_of(&self, method: &str) -> Vec<Line> {
+        self.lines()
+            .into_iter()
+            .filter(|line| line.method == method)
+            .collect()
+    }
+
+    /// The methods called, without those that are no calls of the runtime.
+    pub(crate) fn methods(&self) -> Vec<String> {
+        let methods = self.lines().into_iter().map(|line| line.method);
+        methods
+            .filter(|method| !matches!(method.as_str(), "create" | "destroy"))
+            .collect()
+    }
+}
