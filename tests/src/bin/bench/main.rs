@@ -94,6 +94,7 @@ fn races(calls: usize) -> Vec<Race> {
             vec![Floor, Loggers],
             1.3,
         ),
+        Race::new("the same, 8 ms apart", sparse, 4, vec![Floor, Loggers], 1.3),
         Race::new("Synchronize, 1000 pods", state, 1, everyone(), 1.3),
         Race::new(
             "Synchronize, 1000 pods, logger",
