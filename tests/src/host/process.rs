@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -243,6 +243,26 @@ impl Host {
     /// When the host has ended.
     pub fn resources(&self) -> Result<Resources> {
         resources(self.pid)
+    }
+
+    /// Waits until descriptors, threads and memory are as wanted, and returns them.
+    ///
+    /// # Errors
+    ///
+    /// When they are not for far too long, or the host has ended.
+    pub async fn wait_resources(
+        &self,
+        what: &str,
+        condition: impl Fn(&Resources) -> bool,
+    ) -> Result<Resources> {
+        let look = async || {
+            let resources = self.resources()?;
+            if condition(&resources) {
+                return Ok(Some(resources));
+            }
+            Err(anyhow!("{resources:?}"))
+        };
+        self.poll(what, look).await
     }
 
     /// Sends a signal.

@@ -2,8 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use anyhow::Result;
+use nri_host_tests::patience::patiently;
 use serde::Deserialize;
+use tokio::time::sleep;
+
+/// Time between two looks at the file.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// One call that reached the component.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -48,6 +55,16 @@ impl Record {
             .into_iter()
             .filter(|line| line.method == method)
             .collect()
+    }
+
+    /// Waits until a call with this method has reached the component.
+    pub(crate) async fn wait_for(&self, method: &str) -> Result<()> {
+        patiently(&format!("a call of {method}"), async {
+            while self.calls_of(method).is_empty() {
+                sleep(POLL_INTERVAL).await;
+            }
+        })
+        .await
     }
 
     /// The methods called, without those that are no calls of the runtime.

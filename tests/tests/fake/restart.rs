@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use nri_host_tests::fake_runtime::{FakeRuntime, Plugin, Profile, SocketFile};
-use nri_host_tests::host::{Component, Host, Resources, State};
+use nri_host_tests::host::{Builder, Component, Host, Resources, State, Status};
 use nri_host_tests::pods;
 use serde_json::json;
 
@@ -12,13 +12,20 @@ use crate::record::Record;
 
 const NAMES: [&str; 4] = ["10-first", "20-second", "30-third", "40-fourth"];
 
-fn four_components(builder: nri_host_tests::host::Builder) -> nri_host_tests::host::Builder {
+fn four_components(builder: Builder) -> Builder {
     NAMES
         .iter()
         .zip([10, 20, 30, 40])
         .fold(builder, |builder, (name, index)| {
             builder.component(Component::faulty(&name[3..], index, json!({})))
         })
+}
+
+fn all_are(status: &Status, state: State) -> bool {
+    status
+        .components
+        .iter()
+        .all(|component| component.state == state)
 }
 
 /// Waits until each plugin is back.
@@ -46,24 +53,24 @@ async fn fifty_restarts_leave_descriptors_threads_and_memory_as_they_were() -> R
             SocketFile::Removed
         };
         runtime.kill(file).await?;
+        host.wait_status("all waiting", |status| all_are(status, State::Waiting))
+            .await?;
         runtime.listen()?;
         all_back(&runtime, &mut plugins).await?;
         runtime.create_container(&pod, &container).await.replies()?;
-        let active = |status: &nri_host_tests::host::Status| {
-            status
-                .components
-                .iter()
-                .all(|component| component.state == State::Active)
-        };
-        host.wait_status("all active", active).await?;
+        host.wait_status("all active", |status| all_are(status, State::Active))
+            .await?;
         if restart >= WARM_UP {
-            let now = settled(&host, warm.as_ref()).await?;
-            let before = warm.get_or_insert_with(|| now.clone());
-            assert_eq!(now.threads, before.threads, "after {restart} restarts");
-            assert_eq!(
-                now.descriptors, before.descriptors,
-                "after {restart} restarts"
-            );
+            let before = match &warm {
+                Some(before) => before,
+                None => warm.insert(host.resources()?),
+            };
+            // The admin connection that was just used is closed by and by.
+            let now = host
+                .wait_resources("as many descriptors and threads as before", |now| {
+                    now.descriptors <= before.descriptors && now.threads == before.threads
+                })
+                .await?;
             memory.push(now.pss_kib);
         }
     }
@@ -81,28 +88,6 @@ async fn fifty_restarts_leave_descriptors_threads_and_memory_as_they_were() -> R
         "memory grew from {first} to {second} KiB: {memory:?}"
     );
     Ok(())
-}
-
-/// What the host has once the admin connection that was just used is closed.
-async fn settled(host: &Host, before: Option<&Resources>) -> Result<Resources> {
-    let mut now = host.resources()?;
-    let Some(before) = before else {
-        // Two looks that agree.
-        loop {
-            tokio::task::yield_now().await;
-            let next = host.resources()?;
-            if next.descriptors <= now.descriptors {
-                return Ok(next);
-            }
-            now = next;
-        }
-    };
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while now.descriptors != before.descriptors && Instant::now() < deadline {
-        tokio::task::yield_now().await;
-        now = host.resources()?;
-    }
-    Ok(now)
 }
 
 #[tokio::test]
@@ -206,9 +191,7 @@ async fn a_runtime_that_dies_in_the_middle_of_a_call_is_found_again() -> Result<
     let container = pods::container(&pod, "server").build();
     let call = plugin.create_container(&pod, &container);
     let kill = async {
-        while record.calls_of("CreateContainer").is_empty() {
-            tokio::task::yield_now().await;
-        }
+        record.wait_for("CreateContainer").await?;
         runtime.kill(SocketFile::Left).await
     };
     let (answer, killed) = tokio::join!(call, kill);

@@ -89,9 +89,7 @@ async fn a_call_under_way_is_still_answered() -> Result<()> {
     let container = pods::container(&pod, "server").build();
     let call = plugin.create_container(&pod, &container);
     let stop = async {
-        while record.calls_of("CreateContainer").is_empty() {
-            tokio::task::yield_now().await;
-        }
+        record.wait_for("CreateContainer").await?;
         ends_well(&mut host).await
     };
     let (answer, stopped) = tokio::join!(call, stop);
@@ -137,9 +135,7 @@ async fn a_second_signal_ends_it_at_once() -> Result<()> {
     let container = pods::container(&pod, "server").build();
     let call = plugin.create_container(&pod, &container);
     let stop = async {
-        while record.calls_of("CreateContainer").is_empty() {
-            tokio::task::yield_now().await;
-        }
+        record.wait_for("CreateContainer").await?;
         host.signal(Signal::SIGTERM)?;
         host.logged("stopping").await?;
         host.signal(Signal::SIGTERM)?;

@@ -6,9 +6,11 @@
 pub mod rule;
 
 mod cut;
+mod reader;
 mod record;
 mod stream;
 mod trunk;
+mod writer;
 
 #[cfg(test)]
 mod tests;

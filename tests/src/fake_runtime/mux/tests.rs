@@ -231,9 +231,14 @@ async fn what_is_written_while_reading_is_stopped_is_read_afterwards() {
     ends.runtime.set_reading(false);
     let resumed = async {
         // Once the plugin has the request its answer can only wait in the kernel.
-        while ends.plugin.record().bytes_written == 0 {
-            tokio::task::yield_now().await;
-        }
+        let written = async {
+            while ends.plugin.record().bytes_written == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(PATIENCE, written)
+            .await
+            .expect("no answer of the plugin");
         let unread = ends.runtime.record().bytes_read;
         ends.runtime.set_reading(true);
         unread

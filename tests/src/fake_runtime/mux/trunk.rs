@@ -8,14 +8,13 @@ use std::os::unix::net::UnixStream as StdUnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::sys::socket::{MsgFlags, recv};
-use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
-use super::rule::{Breach, MessageHeader, ReaderRule};
-use super::{Cut, Direction, FRAME_HEADER, MAX_PAYLOAD, MuxStream, Record, frame};
+use super::reader::{self, Inlet};
+use super::rule::{Breach, MessageHeader};
+use super::{Cut, MuxStream, Record, writer};
 
 /// Id of the stream on which the plugin serves.
 pub const PLUGIN_SERVICE: u32 = 1;
@@ -25,9 +24,6 @@ pub const RUNTIME_SERVICE: u32 = 2;
 
 /// Most bytes that are looked at before they are read.
 const PEEK: usize = 1 << 16;
-
-const REQUEST: u8 = 1;
-const RESPONSE: u8 = 2;
 
 /// Which end of the connection this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,15 +149,16 @@ pub struct Trunk {
     outgoing: UnboundedSender<Outgoing>,
 }
 
+/// What the two tasks and the trunk share.
 #[derive(Debug)]
-struct Shared {
-    limits: Limits,
+pub(super) struct Shared {
+    pub(super) limits: Limits,
     /// A second descriptor, by which the socket is shut down while others wait on it.
-    socket: StdUnixStream,
-    cut: Mutex<Cut>,
-    record: Mutex<Record>,
+    pub(super) socket: StdUnixStream,
+    pub(super) cut: Mutex<Cut>,
+    pub(super) record: Mutex<Record>,
     violations: Mutex<Vec<Violation>>,
-    reading: watch::Sender<bool>,
+    pub(super) reading: watch::Sender<bool>,
     end: watch::Sender<Option<End>>,
 }
 
@@ -182,7 +179,7 @@ impl Trunk {
             reading: watch::Sender::new(true),
             end: watch::Sender::new(None),
         });
-        let (reader, writer) = UnixStream::from_std(socket)?.into_split();
+        let (read_half, write_half) = UnixStream::from_std(socket)?.into_split();
         let (outgoing, queue) = unbounded_channel();
         let (to_plugin_stream, plugin) = unbounded_channel();
         let (to_runtime_stream, runtime) = unbounded_channel();
@@ -194,8 +191,8 @@ impl Trunk {
             Inlet::new(PLUGIN_SERVICE, side, to_plugin_stream),
             Inlet::new(RUNTIME_SERVICE, side, to_runtime_stream),
         ];
-        tokio::spawn(read(reader, inlets, Arc::clone(&shared)));
-        tokio::spawn(write(writer, queue, Arc::clone(&shared)));
+        tokio::spawn(reader::read(read_half, inlets, Arc::clone(&shared)));
+        tokio::spawn(writer::write(write_half, queue, Arc::clone(&shared)));
         Ok((Self { shared, outgoing }, streams))
     }
 
@@ -269,7 +266,7 @@ impl Drop for Trunk {
 
 impl Shared {
     /// Ends the connection; the first reason stays.
-    fn finish(&self, end: End) {
+    pub(super) fn finish(&self, end: End) {
         let first = self.end.send_if_modified(|current| {
             let first = current.is_none();
             current.get_or_insert(end);
@@ -281,7 +278,12 @@ impl Shared {
         }
     }
 
-    fn report(&self, violation: Violation) -> Result<(), End> {
+    /// Remembers a violation.
+    ///
+    /// # Errors
+    ///
+    /// How the connection of a real runtime ends with it, if it does.
+    pub(super) fn report(&self, violation: Violation) -> Result<(), End> {
         lock(&self.violations).push(violation.clone());
         if violation.is_fatal() {
             Err(End::Violation(violation))
@@ -291,197 +293,14 @@ impl Shared {
     }
 
     /// Waits for the end.
-    async fn ended(&self) {
+    pub(super) async fn ended(&self) {
         let mut end = self.end.subscribe();
         // The sender lives in self.
         let _ = end.wait_for(Option::is_some).await;
     }
 }
 
-/// The receiving end of one stream.
-struct Inlet {
-    stream: u32,
-    /// Absent on the plugin's side: what a runtime sends may be cut anywhere.
-    rule: Option<ReaderRule>,
-    /// The kind of message that may come.
-    kind: u8,
-    payloads: UnboundedSender<Vec<u8>>,
-}
-
-impl Inlet {
-    fn new(stream: u32, side: Side, payloads: UnboundedSender<Vec<u8>>) -> Self {
-        let serves_here = match side {
-            Side::Runtime => RUNTIME_SERVICE,
-            Side::Plugin => PLUGIN_SERVICE,
-        };
-        Self {
-            stream,
-            rule: (side == Side::Runtime).then(ReaderRule::new),
-            kind: if stream == serves_here {
-                REQUEST
-            } else {
-                RESPONSE
-            },
-            payloads,
-        }
-    }
-
-    fn accept(&mut self, payload: Vec<u8>, shared: &Shared) -> Result<(), End> {
-        let stream = self.stream;
-        let message = match &mut self.rule {
-            Some(rule) => rule.accept(&payload).or_else(|breach| {
-                shared
-                    .report(Violation::Framing { stream, breach })
-                    .map(|()| None)
-            })?,
-            None => None,
-        };
-        if let Some(header) = message
-            && (header.kind != self.kind || header.flags != 0)
-        {
-            shared.report(Violation::MessageKind { stream, header })?;
-        }
-        // The reader of the stream may have given up; the trunk is read to its end all the same.
-        let _ = self.payloads.send(payload);
-        Ok(())
-    }
-}
-
-async fn read(socket: OwnedReadHalf, mut inlets: [Inlet; 2], shared: Arc<Shared>) {
-    let mut buffer = Vec::new();
-    let mut left = shared.limits.read.unwrap_or(usize::MAX);
-    let end = loop {
-        let length = tokio::select! {
-            result = read_more(&socket, &mut buffer, &shared) => match result {
-                Ok(0) => break End::ClosedByPeer,
-                Ok(length) => length,
-                Err(error) => break End::Io(error.kind()),
-            },
-            () = shared.ended() => return,
-        };
-        let surplus = length.saturating_sub(left);
-        buffer.truncate(buffer.len() - surplus);
-        left -= length - surplus;
-        if let Err(end) = take_frames(&mut buffer, &mut inlets, &shared) {
-            break end;
-        }
-        if left == 0 {
-            break End::Limit;
-        }
-    };
-    shared.finish(end);
-}
-
-/// Reads what is there, unless reading is stopped.
-async fn read_more(
-    socket: &OwnedReadHalf,
-    buffer: &mut Vec<u8>,
-    shared: &Shared,
-) -> io::Result<usize> {
-    let mut reading = shared.reading.subscribe();
-    loop {
-        // The sender lives in shared.
-        let _ = reading.wait_for(|reading| *reading).await;
-        tokio::select! {
-            biased;
-            _ = reading.wait_for(|reading| !*reading) => continue,
-            ready = socket.readable() => ready?,
-        }
-        // Locked over both, so that what is unread and what is counted make up the whole.
-        let mut record = lock(&shared.record);
-        match socket.try_read_buf(buffer) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-            Ok(length) => {
-                record.bytes_read += length;
-                return Ok(length);
-            }
-        }
-    }
-}
-
-/// Takes the whole frames out of the buffer.
-fn take_frames(buffer: &mut Vec<u8>, inlets: &mut [Inlet], shared: &Shared) -> Result<(), End> {
-    while let Some(header) = buffer.first_chunk::<FRAME_HEADER>() {
-        let [s0, s1, s2, s3, l0, l1, l2, l3] = *header;
-        let stream = u32::from_be_bytes([s0, s1, s2, s3]);
-        let claim = u32::from_be_bytes([l0, l1, l2, l3]);
-        let claim = usize::try_from(claim).expect("usize has at least 32 bits");
-        if claim > MAX_PAYLOAD {
-            return shared.report(Violation::FrameTooLarge { claim });
-        }
-        let end = FRAME_HEADER + claim;
-        if buffer.len() < end {
-            break;
-        }
-        let rest = buffer.split_off(end);
-        let payload = std::mem::replace(buffer, rest).split_off(FRAME_HEADER);
-        lock(&shared.record).push(Direction::Read, stream, claim);
-        match inlets.iter_mut().find(|inlet| inlet.stream == stream) {
-            Some(inlet) => inlet.accept(payload, shared)?,
-            None => shared.report(Violation::UnknownStream { stream })?,
-        }
-    }
-    Ok(())
-}
-
-async fn write(
-    mut socket: OwnedWriteHalf,
-    mut queue: UnboundedReceiver<Outgoing>,
-    shared: Arc<Shared>,
-) {
-    let mut left = shared.limits.written.unwrap_or(usize::MAX);
-    while let Some(outgoing) = queue.recv().await {
-        let cut = *lock(&shared.cut);
-        let mut bytes = match outgoing {
-            Outgoing::Message { id, bytes } => encode(id, &bytes, cut, &shared),
-            Outgoing::Raw(bytes) => bytes,
-            Outgoing::HalfClose => {
-                // It fails only if the connection is gone, which the reader sees.
-                let _ = shared.socket.shutdown(Shutdown::Write);
-                continue;
-            }
-        };
-        bytes.truncate(left);
-        let result = tokio::select! {
-            result = write_pieces(&mut socket, &bytes, cut.write_size()) => result,
-            () = shared.ended() => return,
-        };
-        if let Err(error) = result {
-            return shared.finish(End::Io(error.kind()));
-        }
-        left -= bytes.len();
-        lock(&shared.record).bytes_written += bytes.len();
-        if left == 0 {
-            return shared.finish(End::Limit);
-        }
-    }
-}
-
-/// Cuts a message into frames.
-fn encode(id: u32, message: &[u8], cut: Cut, shared: &Shared) -> Vec<u8> {
-    let pieces = cut.pieces(message);
-    let mut record = lock(&shared.record);
-    for piece in &pieces {
-        record.push(Direction::Written, id, piece.len());
-    }
-    pieces
-        .into_iter()
-        .flat_map(|piece| frame(id, piece))
-        .collect()
-}
-
-async fn write_pieces(socket: &mut OwnedWriteHalf, bytes: &[u8], size: usize) -> io::Result<()> {
-    for piece in bytes.chunks(size) {
-        socket.write_all(piece).await?;
-        if size < usize::MAX {
-            tokio::task::yield_now().await;
-        }
-    }
-    Ok(())
-}
-
 /// A panic elsewhere leaves these plain values as good as they were.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
