@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use protobuf::descriptor::DescriptorProto;
 use protobuf::descriptor::field_descriptor_proto::{Label, Type};
 
@@ -51,8 +51,18 @@ fn main() -> Result<()> {
                         .with_context(|| format!("{} is not defined", field.type_name()))?;
                     format!("Kind::Message({index})")
                 }
-                _ if repeated => "Kind::Varints".to_owned(),
-                _ => "Kind::Varint".to_owned(),
+                Type::TYPE_ENUM
+                | Type::TYPE_BOOL
+                | Type::TYPE_INT32
+                | Type::TYPE_INT64
+                | Type::TYPE_UINT32
+                | Type::TYPE_UINT64 => if repeated {
+                    "Kind::Varints"
+                } else {
+                    "Kind::Varint"
+                }
+                .to_owned(),
+                other => bail!("{name}.{} has type {other:?}, which is new", field.name()),
             };
             writeln!(out, "        ({}, {kind}),", field.number())?;
         }

@@ -17,7 +17,7 @@
 //! | [`config`] | from files to a validated configuration |
 //! | [`admin`] | status, the admin socket, the service manager |
 //! | [`cli`] | the commands |
-//! | [`exit`] | the exit statuses |
+//! | [`exit`], [`process`] | the exit statuses, and how the process ends |
 //!
 //! A request takes one thread from socket to socket. Everything that is not a request runs on one
 //! `tokio` thread, which runs no component code and which no request waits for.
@@ -27,6 +27,7 @@ pub mod cli;
 pub mod component;
 pub mod config;
 pub mod exit;
+pub mod process;
 pub mod runtime;
 pub mod supervisor;
 

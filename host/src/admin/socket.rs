@@ -1,8 +1,9 @@
 //! HTTP/1.1 on the admin socket, `nri-host.sock` in the runtime folder, for root alone.
 
 use std::convert::Infallible;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +14,9 @@ use hyper::header::{CONTENT_TYPE, HOST};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::socket::{self as net, AddressFamily, Backlog, SockFlag, SockType, UnixAddr};
 use thiserror::Error;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
@@ -20,10 +24,11 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::status::Status;
+use crate::config::HostConfig;
 use crate::supervisor::Question;
 
-/// Name of the socket in the runtime folder.
-pub const SOCKET_NAME: &str = "nri-host.sock";
+/// Whoever holds the lock on this file in the runtime folder is the host.
+const LOCK_NAME: &str = "nri-host.lock";
 /// How long a connection may last, and an answer may take.
 const LIMIT: Duration = Duration::from_secs(5);
 /// Connections at the same time; further ones wait in the kernel's queue.
@@ -35,7 +40,7 @@ const MAX_ANSWER: usize = 16 << 20;
 #[derive(Debug, Error)]
 pub enum BindError {
     /// Another host has it.
-    #[error("another nri-host is running: it answers on {}", .0.display())]
+    #[error("another nri-host is running with the same runtime_dir, {}", .0.display())]
     Running(PathBuf),
     /// The folder or the socket cannot be made.
     #[error("{} cannot be made", path.display())]
@@ -77,47 +82,65 @@ pub enum AskError {
     Json(#[from] serde_json::Error),
 }
 
+/// The daemon's side of the socket. It is this host's alone while this lives.
+#[derive(Debug)]
+pub struct AdminSocket {
+    listener: UnixListener,
+    _lock: Flock<File>,
+}
+
 /// Makes the socket, for root alone.
 ///
 /// # Errors
 ///
 /// When another host is running, or the socket cannot be made.
-pub fn bind(runtime_dir: &Path) -> Result<UnixListener, BindError> {
-    let path = runtime_dir.join(SOCKET_NAME);
-    let make = |path: &Path| {
+pub fn bind(host: &HostConfig) -> Result<AdminSocket, BindError> {
+    let folder = &host.runtime_dir;
+    let path = host.admin_socket();
+    let failed = |path: &Path| {
         let path = path.to_owned();
         |source| BindError::Make { path, source }
     };
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(runtime_dir)
-        .map_err(make(runtime_dir))?;
-    if std::os::unix::net::UnixStream::connect(&path).is_ok() {
-        return Err(BindError::Running(path));
-    }
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(make(&path)(error)),
+        .create(folder)
+        .map_err(failed(folder))?;
+    let lock_path = folder.join(LOCK_NAME);
+    let lock = File::create(&lock_path).map_err(failed(&lock_path))?;
+    let lock =
+        Flock::lock(lock, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
+            Errno::EWOULDBLOCK => BindError::Running(folder.clone()),
+            errno => failed(&lock_path)(errno.into()),
+        })?;
+    let listener = listen(&path).map_err(failed(&path))?;
+    Ok(AdminSocket {
+        listener,
+        _lock: lock,
+    })
+}
+
+/// Nobody can connect before the mode is right: the socket listens only then.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // Made under another name, so that nobody can connect before the mode is right.
-    let unready = runtime_dir.join(format!(".{SOCKET_NAME}.new"));
-    let _ = fs::remove_file(&unready);
-    let listener = UnixListener::bind(&unready).map_err(make(&unready))?;
-    fs::set_permissions(&unready, fs::Permissions::from_mode(0o600)).map_err(make(&unready))?;
-    fs::rename(&unready, &path).map_err(make(&path))?;
-    Ok(listener)
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = net::socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    net::bind(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    net::listen(&socket, Backlog::MAXCONN)?;
+    UnixListener::from_std(socket.into())
 }
 
 /// Serves the socket until the supervisor is gone.
-pub async fn serve(listener: UnixListener, questions: mpsc::Sender<Question>) {
+pub async fn serve(socket: AdminSocket, questions: mpsc::Sender<Question>) {
     let mut connections = JoinSet::new();
     loop {
-        while connections.len() >= MAX_CONNECTIONS {
-            connections.join_next().await;
-        }
+        let accepting = connections.len() < MAX_CONNECTIONS;
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            accepted = socket.listener.accept(), if accepting => match accepted {
                 Ok((stream, _)) => {
                     connections.spawn(serve_connection(stream, questions.clone()));
                 }
@@ -187,14 +210,13 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
 /// # Errors
 ///
 /// When there is no daemon, or no answer of its.
-pub async fn ask_status(runtime_dir: &Path) -> Result<Status, AskError> {
-    timeout(LIMIT, get(runtime_dir, "/status"))
+pub async fn ask_status(host: &HostConfig) -> Result<Status, AskError> {
+    timeout(LIMIT, get(host.admin_socket(), "/status"))
         .await
         .map_err(|_| AskError::Timeout)?
 }
 
-async fn get(runtime_dir: &Path, path: &str) -> Result<Status, AskError> {
-    let socket = runtime_dir.join(SOCKET_NAME);
+async fn get(socket: PathBuf, path: &str) -> Result<Status, AskError> {
     let stream = UnixStream::connect(&socket)
         .await
         .map_err(|source| AskError::Connect {

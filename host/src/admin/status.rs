@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -157,20 +158,21 @@ impl RuntimeStatus {
 
 impl ComponentStatus {
     fn of_member(member: &Member) -> Self {
-        let (state, reason) = state_of(member);
+        let (state, reason, since) = state_of(member);
         let configured = member
             .served()
             .and_then(|s| s.session.progress().configured);
+        let library = member.seat.library();
         Self {
             name: Some(member.config.name.clone()),
             index: Some(member.config.index),
             state: Some(state),
             reason,
-            since_seconds: Some(member.since.elapsed().as_secs()),
+            since_seconds: Some(since.elapsed().as_secs()),
             required: member.config.required,
-            library: Some(member.library.path.display().to_string()),
-            id: Some(member.library.id.clone()),
-            version: Some(member.library.version.clone()),
+            library: Some(member.config.library.display().to_string()),
+            id: library.map(|library| library.id.clone()),
+            version: library.map(|library| library.version.clone()),
             events: configured.map(|configured| configured.events),
             last_error: member.seat.last_error(),
             counts: Some(member.seat.counters.counts()),
@@ -202,36 +204,43 @@ impl ComponentStatus {
     }
 }
 
-fn state_of(member: &Member) -> (State, Option<String>) {
+/// One word, what there is to say, and since when.
+fn state_of(member: &Member) -> (State, Option<String>, Instant) {
+    let since = member.seat.since();
     if let Some(reason) = member.failure() {
-        return (State::Failed, Some(reason));
+        return (State::Failed, Some(reason), since);
     }
     match member.seat.condition() {
-        Condition::Away { since, call } => {
-            let what = call.map_or("is being created again", |method| method.name());
-            let reason = format!("{what}, for {} s", since.elapsed().as_secs());
-            return (State::Overdue, Some(reason));
+        Condition::Away { call } => {
+            let reason = call.map_or_else(
+                || "is being created again".to_owned(),
+                |method| format!("{} has not returned", method.name()),
+            );
+            return (State::Overdue, Some(reason), since);
         }
-        Condition::Creating { .. } => {
-            return (State::Waiting, Some("create is under way".to_owned()));
-        }
-        Condition::NotCreated(NotCreated::TryLater(reason)) => {
+        Condition::Creating => {
             return (
                 State::Waiting,
-                Some(format!("create says: try later: {reason}")),
+                Some("create is under way".to_owned()),
+                since,
             );
+        }
+        Condition::NotCreated(NotCreated::TryLater(reason)) => {
+            let reason = format!("create says: try later: {reason}");
+            return (State::Waiting, Some(reason), since);
         }
         _ => {}
     }
-    match &member.session {
+    let (state, reason) = match &member.session {
         SessionState::Waiting { reason, .. } => (State::Waiting, Some(reason.clone())),
         SessionState::Handshaking(_) => (State::Handshaking, None),
-        SessionState::Active(_) if member.is_unsynced() => (
-            State::Unsynced,
-            Some("it missed a call, or failed in Synchronize".to_owned()),
-        ),
+        SessionState::Active(_) if member.is_unsynced() => {
+            let reason = "it missed a call, or failed in Synchronize".to_owned();
+            (State::Unsynced, Some(reason))
+        }
         SessionState::Active(_) => (State::Active, None),
-    }
+    };
+    (state, reason, member.since)
 }
 
 /// The table for people: one line a component.

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 
+use super::CommonArgs;
 use super::logging::Log;
-use super::{CommonArgs, complain};
 use crate::admin::notify::ServiceManager;
 use crate::admin::socket;
 use crate::chain;
-use crate::component::border::{end_process, return_large_memory};
-use crate::component::inspect::inspect;
-use crate::component::load::{Libraries, Library};
+use crate::component::instance::Source;
+use crate::component::load::Libraries;
 use crate::component::watchdog::Watchdog;
-use crate::config::{ComponentConfig, Config, DEFAULT_LOG, Loaded};
+use crate::config::{Config, DEFAULT_LOG, Loaded};
 use crate::exit::ExitReason;
+use crate::process;
 use crate::supervisor::{Absent, Member, Supervisor};
 
 /// Questions that wait for the supervisor; more of them wait in the admin connections.
@@ -23,7 +23,7 @@ const MAX_QUESTIONS: usize = 16;
 
 /// Loads the components and serves the runtime until it is told to stop.
 pub(super) fn run(common: &CommonArgs) -> ExitReason {
-    return_large_memory();
+    process::return_large_memory();
     let log = Log::start(common.log.unwrap_or(DEFAULT_LOG));
     let loaded = common.load();
     for warning in &loaded.warnings {
@@ -41,7 +41,6 @@ pub(super) fn run(common: &CommonArgs) -> ExitReason {
         Ok(()) => ExitReason::Done,
         Err(error) => {
             tracing::error!("{}", chain(&*error));
-            complain(&*error);
             ExitReason::Failure
         }
     }
@@ -53,7 +52,7 @@ fn serve(config: &Config, loaded: &Loaded) -> Result<(), Box<dyn std::error::Err
         .build()?;
     runtime.block_on(async {
         let stop = stop_signal()?;
-        let admin = socket::bind(&config.host.runtime_dir)?;
+        let admin = socket::bind(&config.host)?;
         let notice = Arc::new(Notify::new());
         let (members, absent) = start_components(config, loaded, &notice)?;
         tracing::info!(
@@ -90,7 +89,7 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
-            end_process(ExitReason::Failure);
+            process::end(ExitReason::Failure);
         });
     })
 }
@@ -101,40 +100,28 @@ fn start_components(
     notice: &Arc<Notify>,
 ) -> std::io::Result<(Vec<Member>, Vec<Absent>)> {
     let watchdog = Watchdog::start()?;
-    let libraries = Libraries::new(config.host.state_dir.clone());
+    let libraries = Arc::new(Libraries::new(config.host.state_dir.clone()));
     let mut members = Vec::new();
     let mut absent: Vec<Absent> = loaded.broken.iter().map(Absent::from).collect();
     for component in &config.components {
-        let (name, index) = (component.name.clone(), component.index);
         if !component.enabled {
-            absent.push(Absent::Disabled { name, index });
+            absent.push(Absent::Disabled {
+                name: component.name.clone(),
+                index: component.index,
+            });
             continue;
         }
-        let started = load(component, &libraries).and_then(|library| {
-            Member::start(component.clone(), library, config, &watchdog, notice)
-                .map_err(|error| format!("its thread cannot be started: {error}"))
-        });
-        match started {
-            Ok(member) => members.push(member),
-            Err(reason) => {
-                tracing::error!(component = component.plugin_name(), "{reason}");
-                let required = component.required;
-                absent.push(Absent::Broken {
-                    name: Some(name),
-                    index: Some(index),
-                    required,
-                    reason,
-                });
-            }
-        }
+        let source = Source {
+            path: component.library.clone(),
+            libraries: Arc::clone(&libraries),
+        };
+        members.push(Member::start(
+            component.clone(),
+            source,
+            config,
+            &watchdog,
+            notice,
+        )?);
     }
     Ok((members, absent))
-}
-
-fn load(component: &ComponentConfig, libraries: &Libraries) -> Result<Arc<Library>, String> {
-    let inspected = inspect(&component.library).map_err(|error| chain(&error))?;
-    for warning in &inspected.warnings {
-        tracing::warn!(component = component.plugin_name(), "{warning}");
-    }
-    libraries.load(&inspected).map_err(|error| chain(&error))
 }

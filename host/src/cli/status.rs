@@ -7,7 +7,6 @@ use clap::Args;
 use super::{CommonArgs, complain};
 use crate::admin::socket::ask_status;
 use crate::admin::status::Status;
-use crate::config::DEFAULT_RUNTIME_DIR;
 use crate::exit::ExitReason;
 
 /// Arguments of `status`.
@@ -21,10 +20,11 @@ pub(super) struct StatusArgs {
 /// Shows the state of the daemon.
 pub(super) fn status(common: &CommonArgs, args: &StatusArgs, out: &mut dyn Write) -> ExitReason {
     // A mistake elsewhere in the configuration must not hide the state of what runs.
-    let runtime_dir = common.load().config.map_or_else(
-        || DEFAULT_RUNTIME_DIR.into(),
-        |config| config.host.runtime_dir,
-    );
+    let host = common
+        .load()
+        .config
+        .map(|config| config.host)
+        .unwrap_or_default();
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -35,7 +35,7 @@ pub(super) fn status(common: &CommonArgs, args: &StatusArgs, out: &mut dyn Write
             return ExitReason::Failure;
         }
     };
-    match runtime.block_on(ask_status(&runtime_dir)) {
+    match runtime.block_on(ask_status(&host)) {
         Ok(status) => print(&status, args.json, out),
         Err(error) => {
             complain(&error);

@@ -13,8 +13,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::context::{ConfigError, Context, Replied, Reply};
 use super::load::Library;
-use super::policy::{Failure, Outcome};
-use crate::exit::ExitReason;
+use super::policy::{Failure, MAX_REASON, Outcome, cut};
 use crate::runtime::fields::Shape;
 use crate::runtime::session::Call;
 
@@ -49,6 +48,7 @@ pub struct Instance {
     library: Arc<Library>,
     instance: *mut c_void,
     context: &'static Context,
+    methods: u64,
 }
 
 /// What came of a call, and whether the instance outlived it.
@@ -61,13 +61,19 @@ pub struct Handled {
 }
 
 impl Instance {
-    /// Calls `create`.
+    /// Calls `create`. `spare` keeps the context of one that failed, for the next.
     ///
     /// # Errors
     ///
     /// What the component said against it.
-    pub fn create(library: &Arc<Library>, blueprint: &Blueprint) -> Result<Self, NotCreated> {
-        let context = Context::leak(&blueprint.name);
+    pub fn create(
+        library: &Arc<Library>,
+        blueprint: &Blueprint,
+        spare: &mut Option<&'static Context>,
+    ) -> Result<Self, NotCreated> {
+        let context = spare
+            .take()
+            .unwrap_or_else(|| Context::leak(&blueprint.name));
         let args = CreateArgs {
             struct_size: struct_size::<CreateArgs>(),
             index: u32::from(blueprint.index),
@@ -84,19 +90,26 @@ impl Instance {
         // loaded. The table lives for ever; args and all that it points to outlive the call.
         let status =
             unsafe { (library.border.create)(context.table(), &raw const args, &raw mut instance) };
-        if status == Status::OK {
-            return Ok(Self {
-                library: Arc::clone(library),
-                instance,
-                context,
-            });
-        }
         let reason = match context.take_reply() {
-            Replied::Yes(Reply { data, .. }) => String::from_utf8_lossy(&data).into_owned(),
+            Replied::Yes(Reply { data, .. }) => text(&data),
             _ => format!("create returned {}", status.0),
         };
         let config = context.take_config_errors();
+        if status == Status::OK {
+            let instance = Self {
+                library: Arc::clone(library),
+                instance,
+                context,
+                methods: library.methods,
+            };
+            // A mistake that was reported is one: dropping the instance destroys it.
+            return match config.is_empty() {
+                true => Ok(instance.narrowed()),
+                false => Err(NotCreated::Failed { reason, config }),
+            };
+        }
         context.bury();
+        *spare = Some(context);
         Err(match status {
             Status::TRY_LATER => NotCreated::TryLater(reason),
             _ => NotCreated::Failed { reason, config },
@@ -105,9 +118,13 @@ impl Instance {
 
     /// The methods that this instance wants, as [`Method::bit`]s.
     pub fn methods(&self) -> u64 {
-        let all = self.library.methods;
+        self.methods
+    }
+
+    /// Asks the instance, once, which methods it wants.
+    fn narrowed(mut self) -> Self {
         let Some(get_interface) = self.library.border.get_interface else {
-            return all;
+            return self;
         };
         // SAFETY: the library stays loaded for ever; the id is readable. The header binds the
         // component to return null or the interface that was asked for, which stays for ever.
@@ -120,12 +137,13 @@ impl Instance {
                 (*found).methods.map(|methods| methods(self.instance))
             }
         };
-        narrowed.map_or(all, |narrowed| all & narrowed)
+        self.methods &= narrowed.unwrap_or(u64::MAX);
+        self
     }
 
     /// Calls `handle`, and checks what comes back.
     pub fn handle(&mut self, call: &Call, deadline_ns: u64) -> Handled {
-        let token = u64::from(call.number);
+        let token = self.context.expect();
         let name = call.method.name();
         let request = Request {
             struct_size: struct_size::<Request>(),
@@ -137,7 +155,6 @@ impl Instance {
             payload: call.payload.as_ptr(),
             payload_len: call.payload.len(),
         };
-        self.context.expect(token);
         // SAFETY: the instance is alive and on its thread; the request and all that it points to
         // outlive the call.
         let status = unsafe { (self.library.border.handle)(self.instance, &raw const request) };
@@ -171,16 +188,24 @@ fn outcome(method: Method, status: Status, replied: Replied) -> Outcome {
             };
         }
     };
-    let text = |data: &[u8]| String::from_utf8_lossy(data).into_owned();
-    match reply.status {
-        _ if status == Status::DEAD => Outcome::Failed(Failure::Panic(text(&reply.data))),
-        Status::OK => match check(method, &reply.data) {
+    match (status, reply.status) {
+        (Status::DEAD, _) => Outcome::Failed(Failure::Panic(text(&reply.data))),
+        (Status::OK, Status::OK) => match check(method, &reply.data) {
             Ok(()) => Outcome::Reply(reply.data),
             Err(failure) => Outcome::Failed(failure),
         },
-        Status::REJECTED => Outcome::Rejected(text(&reply.data)),
-        _ => Outcome::Failed(Failure::Error(text(&reply.data))),
+        (Status::OK, Status::REJECTED) => Outcome::Rejected(text(&reply.data)),
+        (Status::OK, _) => Outcome::Failed(Failure::Error(text(&reply.data))),
+        // It took its reply back.
+        (other, _) => Outcome::Failed(Failure::Error(format!("status {} after a reply", other.0))),
     }
+}
+
+/// As much of a component's own words as is ever shown.
+fn text(data: &[u8]) -> String {
+    // Characters have at most four bytes, so this is enough to cut them from.
+    let enough = &data[..data.len().min(4 * MAX_REASON)];
+    cut(&String::from_utf8_lossy(enough)).to_owned()
 }
 
 fn check(method: Method, reply: &[u8]) -> Result<(), Failure> {
@@ -207,22 +232,4 @@ fn kept_log_level() -> u32 {
         LevelFilter::WARN => log_level::WARN,
         _ => log_level::ERROR,
     }
-}
-
-/// Ends the process at once, and it ends nowhere else: destructors of libraries must not run beside
-/// threads of components that still use them.
-pub fn end_process(reason: ExitReason) -> ! {
-    // SAFETY: _exit takes any status, and neither returns nor runs any code of the process.
-    unsafe { nix::libc::_exit(i32::from(reason.status())) }
-}
-
-/// Has the allocator give large pieces back to the system as soon as they are freed.
-///
-/// Libraries and synchronizations are large and short-lived. By default glibc learns from the first
-/// of them to keep the others' memory on its heap: two megabytes that a small daemon does not need.
-pub fn return_large_memory() {
-    const LARGE: i32 = 128 << 10;
-    // SAFETY: mallopt has no preconditions; setting the threshold to its default value only stops
-    // it from moving.
-    unsafe { nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE) };
 }

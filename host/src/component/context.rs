@@ -16,6 +16,7 @@ use nri_plugin_api::abi::{
     ABI_MAJOR, ABI_MINOR, CONFIG_ERROR_ID, ConfigErrorInterface, HostTable, Status, log_level,
 };
 
+use super::policy::cut;
 use crate::runtime::ttrpc::MAX_BODY;
 
 /// Largest reply in bytes: what fits a message together with its envelope.
@@ -72,15 +73,21 @@ pub struct Context {
 // SAFETY: the only pointer in it, `table.ctx`, leads to the context itself, which is never freed
 // and whose changing parts are behind mutexes.
 unsafe impl Sync for Context {}
-// SAFETY: as for Sync; nothing in it belongs to a thread.
-unsafe impl Send for Context {}
 
 #[derive(Debug)]
 struct State {
+    last_token: u64,
     waiting: Option<u64>,
     replied: Replied,
     config_errors: Vec<ConfigError>,
     dead: bool,
+}
+
+impl State {
+    fn expect(&mut self, token: u64) {
+        self.waiting = Some(token);
+        self.replied = Replied::No;
+    }
 }
 
 #[derive(Debug)]
@@ -106,6 +113,7 @@ impl Context {
             },
             name: name.to_owned(),
             state: Mutex::new(State {
+                last_token: CREATE_TOKEN,
                 waiting: None,
                 replied: Replied::No,
                 config_errors: Vec::new(),
@@ -130,11 +138,13 @@ impl Context {
         &raw const self.table
     }
 
-    /// From now on a reply to `token` is taken.
-    pub fn expect(&self, token: u64) {
+    /// From now on a reply to the returned token is taken. No token is ever given twice.
+    pub fn expect(&self) -> u64 {
         let mut state = lock(&self.state);
-        state.waiting = Some(token);
-        state.replied = Replied::No;
+        state.last_token += 1;
+        let token = state.last_token;
+        state.expect(token);
+        token
     }
 
     /// What was replied. Later replies are stale.
@@ -144,9 +154,13 @@ impl Context {
         std::mem::replace(&mut state.replied, Replied::No)
     }
 
-    /// From now on the text of an error in `create` is taken.
+    /// `create` is about to be called: the text of an error and mistakes in the configuration are
+    /// taken. A context whose `create` failed before can be used again.
     pub fn expect_create(&self) {
-        self.expect(CREATE_TOKEN);
+        let mut state = lock(&self.state);
+        state.dead = false;
+        state.config_errors = Vec::new();
+        state.expect(CREATE_TOKEN);
     }
 
     /// The mistakes in the configuration that `create` reported.
@@ -302,10 +316,11 @@ unsafe extern "C" fn report_config_error(
     };
     if let (Some(context), Some(key), Some(message)) = (context, key, message) {
         let mut state = lock(&context.state);
-        if state.config_errors.len() < MAX_CONFIG_ERRORS {
+        let creating = state.waiting == Some(CREATE_TOKEN);
+        if creating && state.config_errors.len() < MAX_CONFIG_ERRORS {
             state.config_errors.push(ConfigError {
-                key: String::from_utf8_lossy(key).into_owned(),
-                message: String::from_utf8_lossy(message).into_owned(),
+                key: cut(&String::from_utf8_lossy(key)).to_owned(),
+                message: cut(&String::from_utf8_lossy(message)).to_owned(),
             });
         }
     }
@@ -329,49 +344,54 @@ mod tests {
     #[test]
     fn exactly_one_reply_is_taken_for_a_request() {
         let context = Context::leak("test");
-        context.expect(7);
-        assert_eq!(send(context, 8, b"x".as_ptr(), 1), Status::STALE);
-        assert_eq!(send(context, 7, b"one".as_ptr(), 3), Status::OK);
-        assert_eq!(send(context, 7, b"two".as_ptr(), 3), Status::STALE);
+        let token = context.expect();
+        assert_eq!(send(context, token + 1, b"x".as_ptr(), 1), Status::STALE);
+        assert_eq!(send(context, token, b"one".as_ptr(), 3), Status::OK);
+        assert_eq!(send(context, token, b"two".as_ptr(), 3), Status::STALE);
         let taken = context.take_reply();
+        let data = b"one".to_vec();
         assert_eq!(
             taken,
             Replied::Yes(Reply {
                 status: Status::OK,
-                data: b"one".to_vec()
+                data
             })
         );
-        assert_eq!(send(context, 7, b"late".as_ptr(), 4), Status::STALE);
+        assert_eq!(send(context, token, b"late".as_ptr(), 4), Status::STALE);
+        assert_ne!(context.expect(), token);
     }
 
     #[test]
     fn bad_bytes_are_refused_and_known_as_such() {
         let context = Context::leak("test");
-        context.expect(1);
-        assert_eq!(send(context, 1, std::ptr::null(), 5), Status::FAILED);
+        let token = context.expect();
+        assert_eq!(send(context, token, std::ptr::null(), 5), Status::FAILED);
         assert!(matches!(context.take_reply(), Replied::Bad(_)));
-        context.expect(2);
+        let token = context.expect();
         let large = vec![0; MAX_REPLY + 1];
         assert_eq!(
-            send(context, 2, large.as_ptr(), large.len()),
+            send(context, token, large.as_ptr(), large.len()),
             Status::FAILED
         );
         assert!(matches!(context.take_reply(), Replied::Bad(_)));
-        context.expect(3);
-        assert_eq!(send(context, 3, std::ptr::null(), 0), Status::OK);
+        let token = context.expect();
+        assert_eq!(send(context, token, std::ptr::null(), 0), Status::OK);
     }
 
     #[test]
-    fn a_buried_context_answers_that_it_is_dead() {
+    fn a_buried_context_answers_that_it_is_dead_until_the_next_create() {
         let context = Context::leak("test");
-        context.expect(1);
+        let token = context.expect();
         context.bury();
-        assert_eq!(send(context, 1, b"x".as_ptr(), 1), Status::DEAD);
+        assert_eq!(send(context, token, b"x".as_ptr(), 1), Status::DEAD);
+        context.expect_create();
+        assert_eq!(send(context, 0, b"x".as_ptr(), 1), Status::OK);
     }
 
     #[test]
     fn unknown_interfaces_are_null_and_mistakes_in_the_configuration_are_kept() {
         let context = Context::leak("test");
+        context.expect_create();
         let table = context.table();
         let find = |id: &str| {
             // SAFETY: the table lives for ever, the id is readable.

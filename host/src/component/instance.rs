@@ -1,103 +1,150 @@
-//! The thread of one component: `create`, `handle` and `destroy` are called here and nowhere else.
+//! The thread of one component: its library is loaded, and `create`, `handle` and `destroy` are
+//! called, here and nowhere else.
 //!
 //! It reads its session's socket, calls the component and writes the answer, without handing
 //! anything to another thread on the way.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
 use super::border::{Handled, Instance, NotCreated};
 use super::clock;
-use super::load::Library;
+use super::context::Context;
+use super::inspect::inspect;
+use super::load::{Libraries, Library};
 use super::seat::{Order, Seat, Served};
 use crate::runtime::connection::Patience;
 
-/// Starts the thread of a seat, which creates the instance first.
+/// Where a component's code comes from.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file.
+    pub path: PathBuf,
+    /// Where it is loaded, or is already.
+    pub libraries: Arc<Libraries>,
+}
+
+/// Starts the thread of a seat, which loads the library and creates the instance first.
 ///
 /// # Errors
 ///
 /// When the system has no thread left.
-pub fn start(seat: Arc<Seat>, library: Arc<Library>) -> io::Result<()> {
+pub fn start(seat: Arc<Seat>, source: Source) -> io::Result<()> {
     thread::Builder::new()
         .name(format!("nrih:{}", seat.blueprint.name))
-        .spawn(move || run(&seat, &library))
+        .spawn(move || {
+            let _guard = HostPanic(&seat);
+            Worker {
+                seat: &seat,
+                source,
+                spare: None,
+            }
+            .run();
+        })
         .map(drop)
 }
 
-fn run(seat: &Seat, library: &Arc<Library>) {
-    let _guard = HostPanic(seat);
-    let mut instance = None;
-    loop {
-        match seat.next_order() {
-            Order::Create => instance = create(seat, library),
-            Order::Serve(served) => {
-                if let Some(present) = instance.take() {
-                    instance = serve(seat, library, present, &served);
+struct Worker<'a> {
+    seat: &'a Seat,
+    source: Source,
+    spare: Option<&'static Context>,
+}
+
+impl Worker<'_> {
+    fn run(mut self) {
+        let mut instance = None;
+        loop {
+            match self.seat.next_order() {
+                Order::Create => instance = self.create(),
+                Order::Serve(served) => {
+                    if let Some(present) = instance.take() {
+                        instance = self.serve(present, &served);
+                    }
+                }
+                Order::Stop => {
+                    drop(instance);
+                    self.seat.stopped();
+                    return;
                 }
             }
-            Order::Stop => {
-                drop(instance);
-                seat.stopped();
-                return;
+        }
+    }
+
+    fn create(&mut self) -> Option<Instance> {
+        let created = self
+            .load()
+            .and_then(|library| Instance::create(&library, &self.seat.blueprint, &mut self.spare));
+        match created {
+            Ok(instance) => {
+                self.seat.arrive(instance.methods());
+                Some(instance)
+            }
+            Err(why) => {
+                self.seat.not_created(why);
+                None
             }
         }
     }
-}
 
-fn create(seat: &Seat, library: &Arc<Library>) -> Option<Instance> {
-    match Instance::create(library, &seat.blueprint) {
-        Ok(instance) => {
-            seat.arrive(instance.methods());
-            Some(instance)
+    fn load(&self) -> Result<Arc<Library>, NotCreated> {
+        if let Some(library) = self.seat.library() {
+            return Ok(Arc::clone(library));
         }
-        Err(why) => {
-            seat.not_created(why);
-            None
+        let failed = |error: &dyn std::error::Error| NotCreated::Failed {
+            reason: crate::chain(error),
+            config: Vec::new(),
+        };
+        let inspected = inspect(&self.source.path).map_err(|error| failed(&error))?;
+        for warning in &inspected.warnings {
+            tracing::warn!(component = self.seat.policy.plugin, "{warning}");
         }
+        let library = self
+            .source
+            .libraries
+            .load(&inspected)
+            .map_err(|error| failed(&error))?;
+        Ok(Arc::clone(self.seat.loaded(library)))
     }
-}
 
-/// Serves a session until it ends, or until there is no instance to serve it with.
-fn serve(
-    seat: &Seat,
-    library: &Arc<Library>,
-    mut instance: Instance,
-    served: &Arc<Served>,
-) -> Option<Instance> {
-    while let Ok(Some(call)) = served.session.next_call(Patience::Wait) {
-        let time = seat.policy.time_for(call.method, call.time);
-        let deadline_ns = clock::in_ns(time);
-        let call = Arc::new(call);
-        seat.counters.calls.add_one();
-        served.begin(&call, deadline_ns);
-        let Handled { outcome, dead } = instance.handle(&call, deadline_ns);
-        let in_time = served.finish(&call);
-        if in_time {
-            seat.conclude(served, &call, outcome, Patience::Wait);
-        } else {
-            let component = seat.policy.plugin.as_str();
-            let method = call.method.name();
-            tracing::warn!(
-                component,
-                method,
-                "is back from an overdue call; its answer is dropped"
-            );
+    /// Serves a session until it ends, or until there is no instance to serve it with.
+    fn serve(&mut self, mut instance: Instance, served: &Arc<Served>) -> Option<Instance> {
+        let seat = self.seat;
+        while let Ok(Some(call)) = served.session.next_call(Patience::Wait) {
+            let time = seat.policy.time_for(call.method, call.time);
+            let deadline_ns = clock::in_ns(time);
+            let call = Arc::new(call);
+            seat.counters.calls.add_one();
+            served.begin(&call, deadline_ns);
+            let Handled { outcome, dead } = instance.handle(&call, deadline_ns);
+            let in_time = served.finish(&call);
+            if in_time {
+                seat.conclude(served, &call, outcome, Patience::Wait);
+            } else {
+                let component = seat.policy.plugin.as_str();
+                let method = call.method.name();
+                tracing::warn!(
+                    component,
+                    method,
+                    "is back from an overdue call; its answer is dropped"
+                );
+            }
+            if dead {
+                seat.leave();
+                // Before its successor is made: both may want the same device or socket.
+                drop(instance);
+                seat.counters.recreated.add_one();
+                instance = self.create()?;
+            } else if !in_time {
+                seat.arrive(instance.methods());
+            }
+            if (dead || !in_time) && !seat.is_current(served) {
+                break;
+            }
         }
-        if dead {
-            seat.leave();
-            // Before its successor is made: both may want the same device or socket.
-            drop(instance);
-            seat.counters.recreated.add_one();
-            instance = create(seat, library)?;
-        } else if !in_time {
-            seat.arrive(instance.methods());
-        }
-        if (dead || !in_time) && !seat.is_current(served) {
-            break;
-        }
+        Some(instance)
     }
-    Some(instance)
 }
 
 /// A bug of the host on this thread must not look like a component that never comes back.
@@ -106,7 +153,7 @@ struct HostPanic<'a>(&'a Seat);
 impl Drop for HostPanic<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.not_created(NotCreated::Failed {
+            self.0.thread_failed(NotCreated::Failed {
                 reason: "the host panicked on this component's thread".to_owned(),
                 config: Vec::new(),
             });

@@ -42,6 +42,16 @@ pub enum Outcome {
     Failed(Failure),
 }
 
+impl Outcome {
+    /// The component does not know of the call, or has forgotten what it knew.
+    pub fn is_missed(&self) -> bool {
+        matches!(
+            self,
+            Self::Failed(Failure::Late | Failure::Away | Failure::Panic(_))
+        )
+    }
+}
+
 /// Why there is no answer of the component.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -171,7 +181,7 @@ fn rejected_validation(reason: String) -> Vec<u8> {
 }
 
 /// At most [`MAX_REASON`] bytes of a text, cut between characters.
-fn cut(text: &str) -> &str {
+pub(super) fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_REASON)]
 }
 

@@ -8,7 +8,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -18,10 +18,10 @@ use tokio::sync::Notify;
 use super::border::{Blueprint, NotCreated};
 use super::clock;
 use super::counters::Counters;
+use super::load::Library;
 use super::policy::{Failure, Outcome, Policy, Subject};
 use super::turn::Turn;
 use super::watchdog::{Key, Watchdog};
-use crate::config::OnFailure;
 use crate::runtime::connection::Patience;
 use crate::runtime::fields;
 use crate::runtime::session::{Call, Session};
@@ -30,20 +30,13 @@ use crate::runtime::ttrpc::Answer;
 /// Whether a component can serve.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// `create` is under way for the first time, or after it said to try later.
-    Creating {
-        /// Since when.
-        since: Instant,
-    },
+    /// Its library is being loaded, or `create` is under way; for the first time, or after it said
+    /// to try later.
+    Creating,
     /// It waits for calls, or serves one in time.
-    Ready {
-        /// The methods that it wants, as [`Method::bit`]s.
-        methods: u64,
-    },
+    Ready,
     /// It is in an overdue call, or is being created again after a panic.
     Away {
-        /// Since when.
-        since: Instant,
         /// The overdue call, if it is that.
         call: Option<Method>,
     },
@@ -76,6 +69,7 @@ pub struct Seat {
     pub counters: Counters,
     out_of_step: AtomicBool,
     last_error: Mutex<Option<String>>,
+    library: OnceLock<Arc<Library>>,
     inner: Mutex<Inner>,
     bell: Condvar,
     watchdog: Watchdog,
@@ -85,9 +79,12 @@ pub struct Seat {
 #[derive(Debug)]
 struct Inner {
     condition: Condition,
+    since: Instant,
+    methods: Option<u64>,
     session: Option<Arc<Served>>,
     create: bool,
     stop: bool,
+    thread_ended: bool,
 }
 
 /// What the component's thread is to do next.
@@ -116,13 +113,15 @@ impl Seat {
             out_of_step: AtomicBool::new(false),
             last_error: Mutex::default(),
             inner: Mutex::new(Inner {
-                condition: Condition::Creating {
-                    since: Instant::now(),
-                },
+                condition: Condition::Creating,
+                since: Instant::now(),
+                methods: None,
                 session: None,
                 create: true,
                 stop: false,
+                thread_ended: false,
             }),
+            library: OnceLock::new(),
             bell: Condvar::new(),
             watchdog,
             notice,
@@ -132,6 +131,36 @@ impl Seat {
     /// Whether the component can serve.
     pub fn condition(&self) -> Condition {
         self.lock().condition.clone()
+    }
+
+    /// Since when its condition is what it is.
+    pub fn since(&self) -> Instant {
+        self.lock().since
+    }
+
+    /// The methods that the instance wants, as [`Method::bit`]s, as far as is known.
+    pub fn methods(&self) -> u64 {
+        let known = self.lock().methods;
+        known.unwrap_or_else(|| self.library().map_or(0, |library| library.methods))
+    }
+
+    /// What was loaded, once it is.
+    pub fn library(&self) -> Option<&Arc<Library>> {
+        self.library.get()
+    }
+
+    /// Nothing more will come of the component's thread: it has ended, or is in an overdue call
+    /// whose session has ended.
+    pub fn has_stopped(&self) -> bool {
+        let inner = self.lock();
+        match inner.condition {
+            Condition::Stopped => true,
+            Condition::Away { .. } => inner
+                .session
+                .as_ref()
+                .is_none_or(|served| served.session.has_ended()),
+            _ => inner.thread_ended,
+        }
     }
 
     /// The component missed a call, or its Synchronize failed: what it knows may be wrong.
@@ -166,7 +195,7 @@ impl Seat {
         self.watchdog.watch(self, &served)?;
         let mut inner = self.lock();
         inner.session = Some(Arc::clone(&served));
-        if matches!(inner.condition, Condition::Away { .. }) {
+        if !matches!(inner.condition, Condition::Ready) {
             served.turn.take();
             self.watchdog.serve(&served);
         }
@@ -177,9 +206,7 @@ impl Seat {
     /// Has `create` called again, after it said to try later.
     pub fn create_again(&self) {
         let mut inner = self.lock();
-        inner.condition = Condition::Creating {
-            since: Instant::now(),
-        };
+        inner.set(Condition::Creating);
         inner.create = true;
         self.bell.notify_one();
     }
@@ -189,7 +216,7 @@ impl Seat {
         let mut inner = self.lock();
         inner.stop = true;
         if let Some(served) = &inner.session {
-            served.session.wind_down();
+            served.session.wind_down("the host is stopping");
         }
         self.bell.notify_one();
     }
@@ -206,7 +233,7 @@ impl Seat {
             if std::mem::take(&mut inner.create) {
                 return Order::Create;
             }
-            if let Condition::Ready { .. } = inner.condition
+            if let Condition::Ready = inner.condition
                 && let Some(served) = &inner.session
                 && !served.session.has_ended()
             {
@@ -219,7 +246,12 @@ impl Seat {
         }
     }
 
-    /// There is no instance, for this reason.
+    /// The library is loaded, for good.
+    pub fn loaded(&self, library: Arc<Library>) -> &Arc<Library> {
+        self.library.get_or_init(|| library)
+    }
+
+    /// There is no instance, for this reason. A session that there is stays the watchdog's.
     pub fn not_created(&self, why: NotCreated) {
         self.set(Condition::NotCreated(why));
     }
@@ -229,28 +261,35 @@ impl Seat {
         self.set(Condition::Stopped);
     }
 
+    /// The thread has come to an end that it should not have.
+    pub fn thread_failed(&self, why: NotCreated) {
+        let mut inner = self.lock();
+        inner.thread_ended = true;
+        inner.set(Condition::NotCreated(why));
+        drop(inner);
+        self.notice.notify_one();
+    }
+
     /// The component will be away: the watchdog takes its session.
     pub fn leave(&self) {
         let mut inner = self.lock();
         if let Condition::Away { .. } = inner.condition {
             return;
         }
-        inner.condition = Condition::Away {
-            since: Instant::now(),
-            call: None,
-        };
+        inner.set(Condition::Away { call: None });
         if let Some(served) = &inner.session {
             served.turn.take();
-            self.watchdog.serve(served);
+            self.stand_in(served);
         }
         drop(inner);
         self.notice.notify_one();
     }
 
-    /// The component is there, and takes its session back.
+    /// The component is there, and takes its session back. `methods`: those that it wants.
     pub fn arrive(&self, methods: u64) {
         let mut inner = self.lock();
-        inner.condition = Condition::Ready { methods };
+        inner.methods = Some(methods);
+        inner.set(Condition::Ready);
         if let Some(served) = &inner.session
             && served.turn.is_taken()
         {
@@ -281,20 +320,26 @@ impl Seat {
             }
             outcome => outcome,
         };
-        let told = match &outcome {
-            Outcome::Reply(_) => {
-                if call.method == Method::Synchronize {
-                    self.out_of_step.store(false, Ordering::Relaxed);
-                }
-                None
+        // Before the answer: with it, a session may become active.
+        let was_missed = outcome.is_missed();
+        match (call.method, &outcome) {
+            (Method::Synchronize, outcome) => {
+                let failed = !matches!(outcome, Outcome::Reply(_));
+                self.out_of_step.store(failed, Ordering::Relaxed);
             }
-            other => Some(self.count(call, other)),
-        };
-        let answer = self.policy.answer(call, outcome);
-        if told == Some(Told::Failure) && matches!(answer, Answer::Payload(_)) {
-            self.counters.ignored.add_one();
+            _ if was_missed => self.out_of_step.store(true, Ordering::Relaxed),
+            _ => {}
         }
+        let trouble = Trouble::of(&outcome);
+        let answer = self.policy.answer(call, outcome);
+        let ignored = matches!(answer, Answer::Payload(_));
         served.session.answer(call, answer, patience);
+        if let Some(trouble) = trouble {
+            self.count(call, &trouble, ignored);
+        }
+        if was_missed {
+            self.notice.notify_one();
+        }
     }
 
     // ---- the watchdog's part
@@ -308,17 +353,24 @@ impl Seat {
             return;
         };
         let call = lock(&served.in_flight)
-            .clone()
+            .take()
             .filter(|call| call.number == number);
-        inner.condition = Condition::Away {
-            since: Instant::now(),
-            call: call.as_ref().map(|call| call.method),
-        };
+        if let Condition::Ready = inner.condition {
+            let call = call.as_ref().map(|call| call.method);
+            inner.set(Condition::Away { call });
+        }
         if let Some(call) = call {
             let late = Outcome::Failed(Failure::Late);
             self.conclude(served, &call, late, Patience::Never);
         }
-        self.watchdog.serve(served);
+        self.stand_in(served);
+        // The component may be in a call of a session that the host has ended since.
+        if let Some(current) = &inner.session
+            && !std::ptr::eq(&raw const **current, served)
+        {
+            current.turn.take();
+            self.stand_in(current);
+        }
         drop(inner);
         self.notice.notify_one();
     }
@@ -326,6 +378,16 @@ impl Seat {
     /// The session's socket is readable: answers what comes, for the component that is away.
     pub fn socket_ready(&self, served: &Served) {
         let _hands = self.lock();
+        self.answer_all(served);
+    }
+
+    /// From now on the watchdog serves the session, what was read before included.
+    fn stand_in(&self, served: &Served) {
+        self.watchdog.serve(served);
+        self.answer_all(served);
+    }
+
+    fn answer_all(&self, served: &Served) {
         while served.turn.is_taken() {
             match served.session.next_call(Patience::Never) {
                 Ok(Some(call)) => {
@@ -342,37 +404,31 @@ impl Seat {
     }
 
     fn set(&self, condition: Condition) {
-        self.lock().condition = condition;
+        self.lock().set(condition);
         self.notice.notify_one();
     }
 
-    fn count(&self, call: &Call, outcome: &Outcome) -> Told {
-        let plugin = self.policy.plugin.as_str();
+    fn count(&self, call: &Call, trouble: &Trouble, ignored: bool) {
+        let component = self.policy.plugin.as_str();
         let method = call.method.name();
         let subject = Subject::of(call);
-        let failure = match outcome {
-            Outcome::Reply(_) => return Told::Nothing,
-            Outcome::Rejected(reason) => {
+        match trouble.counter {
+            Troubled::Rejected => {
                 self.counters.rejections.add_one();
-                tracing::info!(component = plugin, method, %subject, reason, "rejected");
-                return Told::Rejection;
+                let reason = trouble.text.as_str();
+                tracing::info!(component, method, %subject, reason, "rejected");
+                return;
             }
-            Outcome::Failed(failure) => failure,
-        };
-        match failure {
-            Failure::Late => self.counters.late.add_one(),
-            Failure::Away => self.counters.missed.add_one(),
-            _ => self.counters.failures.add_one(),
+            Troubled::Late => self.counters.late.add_one(),
+            Troubled::Away => self.counters.missed.add_one(),
+            Troubled::Failed => self.counters.failures.add_one(),
         }
-        let missed = matches!(failure, Failure::Late | Failure::Away | Failure::Panic(_));
-        if missed || call.method == Method::Synchronize {
-            self.out_of_step.store(true, Ordering::Relaxed);
-            self.notice.notify_one();
+        if ignored {
+            self.counters.ignored.add_one();
         }
-        let ignored = self.policy.on_failure == OnFailure::Ignore;
-        tracing::warn!(component = plugin, method, %subject, error = %failure, ignored, "call failed");
-        *lock(&self.last_error) = Some(format!("{method} for {subject}: {failure}"));
-        Told::Failure
+        let error = trouble.text.as_str();
+        tracing::warn!(component, method, %subject, error, ignored, "call failed");
+        *lock(&self.last_error) = Some(format!("{method} for {subject}: {error}"));
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -380,11 +436,43 @@ impl Seat {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    Nothing,
-    Rejection,
-    Failure,
+impl Inner {
+    fn set(&mut self, condition: Condition) {
+        self.condition = condition;
+        self.since = Instant::now();
+    }
+}
+
+/// What is to be counted and logged of an outcome that is no reply.
+struct Trouble {
+    counter: Troubled,
+    text: String,
+}
+
+#[derive(Clone, Copy)]
+enum Troubled {
+    Rejected,
+    Failed,
+    Late,
+    Away,
+}
+
+impl Trouble {
+    fn of(outcome: &Outcome) -> Option<Self> {
+        let (counter, text) = match outcome {
+            Outcome::Reply(_) => return None,
+            Outcome::Rejected(reason) => (Troubled::Rejected, reason.clone()),
+            Outcome::Failed(failure) => {
+                let counter = match failure {
+                    Failure::Late => Troubled::Late,
+                    Failure::Away => Troubled::Away,
+                    _ => Troubled::Failed,
+                };
+                (counter, failure.to_string())
+            }
+        };
+        Some(Self { counter, text })
+    }
 }
 
 impl Served {
@@ -411,7 +499,12 @@ impl Served {
     /// The component's thread has served `call`. `true`: it answers.
     #[must_use]
     pub fn finish(&self, call: &Call) -> bool {
-        self.turn.finish(call.number)
+        let ours = self.turn.finish(call.number);
+        if ours {
+            // A synchronization can be large, and the next call far away.
+            lock(&self.in_flight).take();
+        }
+        ours
     }
 }
 

@@ -15,6 +15,7 @@ use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
 use super::seat::{Seat, Served};
+use crate::runtime::session::End;
 
 /// What an event is about, in the lowest bit of its data.
 const TIMER: u64 = 0;
@@ -96,7 +97,12 @@ impl Watchdog {
             .add(served.session.connection().as_fd(), event)
         {
             Ok(()) | Err(Errno::EEXIST) => {}
-            Err(errno) => tracing::error!(%errno, "the watchdog cannot take a socket"),
+            Err(errno) => {
+                tracing::error!(%errno, "the watchdog cannot take a socket");
+                served
+                    .session
+                    .end(End::Asked("the watchdog cannot take its socket"));
+            }
         }
     }
 

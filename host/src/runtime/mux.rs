@@ -75,7 +75,7 @@ impl Inbound {
     /// # Errors
     ///
     /// When the connection cannot be followed any further. Messages that were finished before are
-    /// still handed out by [`Inbound::next`].
+    /// still handed out by [`Inbound::next_message`].
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), MuxError> {
         while !bytes.is_empty() {
             if self.payload_left == 0 {

@@ -86,6 +86,9 @@ pub enum End {
         /// How long.
         limit: Duration,
     },
+    /// A request of the handshake is larger than a message may be.
+    #[error("a request is larger than {MAX_BODY} bytes")]
+    TooLarge,
     /// The host ended it.
     #[error("{0}")]
     Asked(&'static str),
@@ -155,6 +158,7 @@ pub struct Session {
     connection: Connection,
     registration: Registration,
     progress: Mutex<Progress>,
+    winding_down: Mutex<Option<&'static str>>,
     chunks: Mutex<Vec<u8>>,
     notice: Arc<Notify>,
 }
@@ -175,6 +179,7 @@ impl Session {
             connection,
             registration,
             progress: Mutex::default(),
+            winding_down: Mutex::default(),
             chunks: Mutex::default(),
             notice,
         }
@@ -241,6 +246,11 @@ impl Session {
                     }
                 }
                 Ok(None) => return Ok(None),
+                Err(Lost::Closed) => {
+                    let asked = *lock(&self.winding_down);
+                    let end = asked.map_or(End::Lost(Lost::Closed), End::Asked);
+                    return Err(self.end(end));
+                }
                 Err(lost) => return Err(self.end(lost.into())),
             }
         }
@@ -258,7 +268,8 @@ impl Session {
         }
     }
 
-    /// Ends the session, for the reason given unless it has ended already.
+    /// Ends the session at once, for the reason given unless it has ended already. A call that is
+    /// being answered is lost: see [`Session::wind_down`].
     pub fn end(&self, end: End) -> Arc<End> {
         let mut first = Arc::new(end);
         self.advance(|progress| {
@@ -268,8 +279,9 @@ impl Session {
         first
     }
 
-    /// The session ends after what is being answered now.
-    pub fn wind_down(&self) {
+    /// Ends the session between two calls: what came before this is still answered.
+    pub fn wind_down(&self, why: &'static str) {
+        lock(&self.winding_down).get_or_insert(why);
         self.connection.stop_reading();
     }
 
@@ -337,8 +349,13 @@ impl Session {
     /// A call for the component, or what the host itself answers.
     fn take_request(&self, message: &Message) -> Result<Call, HostAnswer> {
         if message.oversized {
-            let text = format!("the request is larger than {MAX_BODY} bytes");
-            return Err(invalid(&text).into());
+            let answer = invalid(&End::TooLarge);
+            // Not in step, and an old runtime would keep the connection without ever using it.
+            let then = match lock(&self.progress).synchronized {
+                Some(_) => Then::GoOn,
+                None => Then::End(End::TooLarge),
+            };
+            return Err(HostAnswer { answer, then });
         }
         let request = Request::parse_from_bytes(&message.body)
             .map_err(|error| invalid(&format_args!("the request cannot be read: {error}")))?;
@@ -372,7 +389,7 @@ impl Session {
             ("StateChange", _) => {
                 let (event, payload) =
                     fields::split_state_change(&request.payload).map_err(|e| unreadable(&e))?;
-                match Method::from_number(event) {
+                match state_change(event) {
                     Some(method) => call(method, Dialect::StateChange, payload),
                     None => Err(Answer::EMPTY.into()),
                 }
@@ -468,6 +485,25 @@ impl Session {
         }
         Ok(std::mem::take(&mut *joined))
     }
+}
+
+/// The method that an event of StateChange stands for. The others have calls of their own in every
+/// version, and numbers that are not known are for the future.
+fn state_change(event: u32) -> Option<Method> {
+    Method::from_number(event).filter(|method| {
+        matches!(
+            method,
+            Method::RunPodSandbox
+                | Method::StopPodSandbox
+                | Method::RemovePodSandbox
+                | Method::PostCreateContainer
+                | Method::StartContainer
+                | Method::PostStartContainer
+                | Method::PostUpdateContainer
+                | Method::RemoveContainer
+                | Method::PostUpdatePodSandbox
+        )
+    })
 }
 
 fn millis(value: i64) -> Option<Duration> {

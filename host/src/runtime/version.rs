@@ -69,6 +69,11 @@ impl RuntimeVersion {
         })
     }
 
+    /// The runtime did not say which NRI it speaks.
+    pub fn is_guess(&self) -> bool {
+        NriVersion::parse(&self.nri_version).is_none()
+    }
+
     /// The events that the runtime knows, as a mask of NRI: bit `n - 1` for event `n`.
     pub fn known_events(&self) -> u32 {
         match self.nri() {

@@ -9,13 +9,12 @@ use tokio::sync::Notify;
 use super::backoff::Backoff;
 use crate::component::border::{Blueprint, NotCreated};
 use crate::component::context::ConfigError;
-use crate::component::instance;
-use crate::component::load::Library;
+use crate::component::instance::{self, Source};
 use crate::component::policy::Policy;
 use crate::component::seat::{Condition, Seat, Served};
 use crate::component::watchdog::Watchdog;
 use crate::config::{ComponentConfig, Config, OnFailure};
-use crate::runtime::connection::Connection;
+use crate::runtime::connection::{Connection, Lost};
 use crate::runtime::session::{End, Progress, Registration, Session};
 use crate::runtime::version::EVENTS_BEFORE_0_10;
 
@@ -50,17 +49,17 @@ pub struct Member {
     pub config: ComponentConfig,
     /// Where its instance is.
     pub seat: Arc<Seat>,
-    /// What was loaded for it.
-    pub library: Arc<Library>,
     /// Its session.
     pub session: SessionState,
-    /// Since when it is in the state that `status` shows.
+    /// Since when its session is in its state.
     pub since: Instant,
     backoff: Backoff,
     expect_runtime: Option<String>,
     create_backoff: Backoff,
     create_at: Option<Instant>,
     oldest_events_only: bool,
+    registered: Instant,
+    socket_changed: Option<Instant>,
     resynced: Option<Instant>,
     reported: Option<String>,
 }
@@ -73,7 +72,7 @@ impl Member {
     /// When the system has no thread left.
     pub fn start(
         config: ComponentConfig,
-        library: Arc<Library>,
+        source: Source,
         host: &Config,
         watchdog: &Watchdog,
         notice: &Arc<Notify>,
@@ -96,12 +95,11 @@ impl Member {
             watchdog.clone(),
             Arc::clone(notice),
         ));
-        instance::start(Arc::clone(&seat), Arc::clone(&library))?;
+        instance::start(Arc::clone(&seat), source)?;
         let now = Instant::now();
         Ok(Self {
             config,
             seat,
-            library,
             session: SessionState::Waiting {
                 reason: "create is under way".to_owned(),
                 until: now,
@@ -112,6 +110,8 @@ impl Member {
             create_backoff: Backoff::default(),
             create_at: None,
             oldest_events_only: false,
+            registered: now,
+            socket_changed: None,
             resynced: None,
             reported: None,
         })
@@ -132,23 +132,29 @@ impl Member {
 
     /// The component has no instance and will not get one by itself.
     pub fn failure(&self) -> Option<String> {
-        match self.seat.condition() {
-            Condition::NotCreated(NotCreated::Failed { reason, config }) if config.is_empty() => {
-                Some(reason)
-            }
-            Condition::NotCreated(NotCreated::Failed { config, .. }) => Some(
-                config
+        let creating = match self.seat.condition() {
+            Condition::NotCreated(NotCreated::Failed { reason, config }) => {
+                let mistakes: Vec<String> = config
                     .iter()
                     .map(|mistake| self.config_mistake(mistake))
-                    .collect::<Vec<_>>()
-                    .join("; "),
-            ),
-            Condition::Creating { since } if since.elapsed() >= CREATE_LIMIT => Some(format!(
-                "create has not returned after {} s",
-                CREATE_LIMIT.as_secs()
-            )),
-            _ => None,
-        }
+                    .collect();
+                return Some(match mistakes[..] {
+                    [] => reason,
+                    _ => mistakes.join("; "),
+                });
+            }
+            Condition::Creating | Condition::Away { call: None } => true,
+            _ => false,
+        };
+        (creating && self.seat.since().elapsed() >= CREATE_LIMIT)
+            .then(|| format!("create has not returned after {} s", CREATE_LIMIT.as_secs()))
+    }
+
+    /// The component is there, its session is active, and it is in step.
+    pub fn is_ready(&self) -> bool {
+        matches!(self.session, SessionState::Active(_))
+            && matches!(self.seat.condition(), Condition::Ready)
+            && !self.is_unsynced()
     }
 
     /// A mistake that the component found in its configuration, with file and line.
@@ -160,7 +166,7 @@ impl Member {
 
     /// The component handles Synchronize and what it knows may be wrong.
     pub fn is_unsynced(&self) -> bool {
-        self.seat.out_of_step() && self.methods() & Method::Synchronize.bit() != 0
+        self.seat.out_of_step() && self.seat.methods() & Method::Synchronize.bit() != 0
     }
 
     /// Where the component stands in the order of handshakes, if it waits for one and may have it.
@@ -170,7 +176,7 @@ impl Member {
             return None;
         };
         let away = match self.seat.condition() {
-            Condition::Ready { .. } => false,
+            Condition::Ready => false,
             Condition::Away { .. } => true,
             _ => return None,
         };
@@ -186,57 +192,52 @@ impl Member {
 
     /// The wait is over: the runtime's socket is new.
     pub fn hurry(&mut self, now: Instant) {
+        self.socket_changed = Some(now);
         if let SessionState::Waiting { until, .. } = &mut self.session {
             *until = now;
         }
     }
 
-    /// Begins a session on a fresh connection.
-    pub fn register(&mut self, connection: Connection, notice: &Arc<Notify>, now: Instant) {
+    /// Begins a session on a fresh connection, and says when to look at it at the latest.
+    pub fn register(
+        &mut self,
+        connection: Connection,
+        notice: &Arc<Notify>,
+        now: Instant,
+    ) -> Instant {
         let registration = Registration {
             name: self.config.name.clone(),
             index: self.config.index,
             expect_runtime: self.expect_runtime.clone(),
-            methods: self.methods(),
+            methods: self.seat.methods(),
             fail_request: self.config.on_failure == OnFailure::Fail,
             oldest_events_only: self.oldest_events_only,
         };
         let session = Session::new(connection, registration, Arc::clone(notice));
         self.since = now;
+        self.registered = now;
         match self.seat.seat_session(session) {
             Ok(served) => {
                 served.session.register();
                 self.session = SessionState::Handshaking(served);
+                now + HANDSHAKE_LIMIT
             }
             Err(error) => self.wait(format!("no session could be made: {error}"), None, now),
         }
     }
 
-    /// The methods that the instance wants, or those of its library while that is not known.
-    fn methods(&self) -> u64 {
-        match self.seat.condition() {
-            Condition::Ready { methods } => methods,
-            _ => self.library.methods,
-        }
-    }
-
     fn observe_instance(&mut self, now: Instant) -> Option<Instant> {
         match self.seat.condition() {
-            Condition::Creating { since } => {
-                let limit = since + CREATE_LIMIT;
-                (limit > now).then_some(limit)
+            Condition::Creating | Condition::Away { call: None } => {
+                Some(self.seat.since() + CREATE_LIMIT).filter(|limit| *limit > now)
             }
             Condition::NotCreated(why) => self.observe_no_instance(&why, now),
             _ => None,
         }
     }
 
+    /// A session that there is stays: the watchdog answers for the component.
     fn observe_no_instance(&mut self, why: &NotCreated, now: Instant) -> Option<Instant> {
-        if let Some(served) = self.served() {
-            served
-                .session
-                .end(End::Asked("the component has no instance any more"));
-        }
         let NotCreated::TryLater(reason) = why else {
             if let Some(reason) = self.failure()
                 && self.reported.as_ref() != Some(&reason)
@@ -306,38 +307,23 @@ impl Member {
 
     /// Reconnects a component that is out of step, when it is back and may.
     fn observe_step(&mut self, now: Instant) -> Option<Instant> {
-        if !self.is_unsynced() || !matches!(self.seat.condition(), Condition::Ready { .. }) {
+        if !self.is_unsynced() || !matches!(self.seat.condition(), Condition::Ready) {
             return None;
         }
         let at = self.resynced.map_or(now, |last| last + RESYNC_INTERVAL);
         if at > now {
             return Some(at);
         }
-        let SessionState::Active(served) = &self.session else {
-            return None;
-        };
-        served
-            .session
-            .end(End::Asked("reconnecting to bring the component in step"));
-        self.resynced = Some(now);
-        Some(now)
+        if let SessionState::Active(served) = &self.session {
+            // After the call that may be under way; its end brings us back here.
+            served.session.wind_down(RESYNC);
+            self.resynced = Some(now);
+        }
+        None
     }
 
     fn lost(&mut self, progress: &Progress, end: &End, now: Instant) {
-        let mask_refused = progress.synchronized.is_none()
-            && matches!(end, End::Lost(_))
-            && progress
-                .configured
-                .as_ref()
-                .is_some_and(|c| c.events & !EVENTS_BEFORE_0_10 != 0);
-        if mask_refused {
-            tracing::warn!(
-                component = self.plugin(),
-                "the runtime closed the connection after the subscription: next time without the \
-                 events that old runtimes do not know"
-            );
-        }
-        self.oldest_events_only |= mask_refused;
+        self.note_mask(progress, end);
         let active_for = progress.synchronized.map(|since| now.duration_since(since));
         let reason = crate::chain(end);
         tracing::info!(
@@ -347,21 +333,46 @@ impl Member {
             "session ended"
         );
         self.wait(reason, active_for, now);
-        if let End::Asked(_) = end {
+        let asked = matches!(end, End::Asked(_));
+        let socket_is_newer = self.socket_changed.is_some_and(|at| at >= self.registered);
+        if asked || socket_is_newer {
             self.hurry(now);
         }
     }
 
-    fn wait(&mut self, reason: String, active_for: Option<Duration>, now: Instant) {
-        let wait = self.backoff.after(active_for, fastrand::f64());
-        self.session = SessionState::Waiting {
-            reason,
-            until: now + wait,
+    /// A runtime whose version had to be guessed, and that closed the connection after the
+    /// subscription, may not have known an event in it.
+    fn note_mask(&mut self, progress: &Progress, end: &End) {
+        let Some(configured) = &progress.configured else {
+            return;
         };
+        if progress.synchronized.is_some() {
+            self.oldest_events_only = false;
+        } else if matches!(end, End::Lost(Lost::Closed))
+            && configured.runtime.is_guess()
+            && configured.events & !EVENTS_BEFORE_0_10 != 0
+        {
+            self.oldest_events_only = true;
+            tracing::warn!(
+                component = self.plugin(),
+                events = format!("{:#06x}", configured.events),
+                runtime = configured.runtime.version,
+                "the runtime closed the connection after the subscription: next time without the \
+                 events that old runtimes do not know"
+            );
+        }
+    }
+
+    fn wait(&mut self, reason: String, active_for: Option<Duration>, now: Instant) -> Instant {
+        let until = now + self.backoff.after(active_for, fastrand::f64());
+        self.session = SessionState::Waiting { reason, until };
         self.since = now;
+        until
     }
 }
 
+/// Why a session is ended that nothing is wrong with.
+const RESYNC: &str = "reconnecting to bring the component in step";
 /// Least wait before `create` is called again.
 const MIN_CREATE_WAIT: Duration = Duration::from_millis(100);
 

@@ -19,7 +19,6 @@ pub use socket::Trouble;
 
 use crate::admin::notify::ServiceManager;
 use crate::admin::status::Status;
-use crate::component::seat::Condition;
 use crate::config::BrokenComponent;
 use crate::runtime::connection::Connection;
 use backoff::SocketBackoff;
@@ -32,6 +31,8 @@ const READY_LIMIT: Duration = Duration::from_secs(10);
 const TROUBLE_INTERVAL: Duration = Duration::from_secs(60);
 /// How long the host waits for its components when it ends.
 const STOP_LIMIT: Duration = Duration::from_secs(4);
+/// Wait after the host itself could not do its part: descriptors may be free again.
+const RETRY: Duration = Duration::from_millis(100);
 /// Longest wait for a socket when its folder cannot be watched.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -96,7 +97,7 @@ pub struct Supervisor {
 struct Obstacle {
     trouble: Trouble,
     since: Instant,
-    logged: Instant,
+    logged: Option<Instant>,
     retry: Instant,
 }
 
@@ -190,10 +191,12 @@ impl Supervisor {
                     tracing::info!(socket = %self.socket.display(), ?after, "connected");
                 }
                 match Connection::new(stream) {
-                    Ok(connection) => due.register(connection, &self.notice, now),
-                    Err(error) => tracing::error!(%error, "a connection cannot be set up"),
+                    Ok(connection) => Some(due.register(connection, &self.notice, now)),
+                    Err(error) => {
+                        tracing::error!(%error, "a connection cannot be set up");
+                        Some(now + RETRY)
+                    }
                 }
-                None
             }
             Err(trouble) => Some(self.hindered(trouble, now)),
         }
@@ -210,17 +213,18 @@ impl Supervisor {
         let mut obstacle = known.unwrap_or(Obstacle {
             trouble,
             since: now,
-            logged: now,
+            logged: None,
             retry,
         });
-        let lasts = now.duration_since(obstacle.since);
-        // A runtime that has just made its socket refuses for a moment: that is no news.
-        let news =
-            obstacle.logged == obstacle.since && (!refused || lasts > Duration::from_secs(1));
-        if news || now.duration_since(obstacle.logged) >= TROUBLE_INTERVAL {
+        let due = match obstacle.logged {
+            Some(logged) => now.duration_since(logged) >= TROUBLE_INTERVAL,
+            // A runtime that has just made its socket refuses for a moment: that is no news.
+            None => !refused || now.duration_since(obstacle.since) > Duration::from_secs(1),
+        };
+        if due {
             let socket = self.socket.display();
             tracing::warn!(%socket, "waiting for the runtime: {}", obstacle.trouble);
-            obstacle.logged = now + Duration::from_nanos(1);
+            obstacle.logged = Some(now);
         }
         obstacle.retry = retry;
         self.trouble = Some(obstacle);
@@ -261,20 +265,12 @@ impl Supervisor {
 
     /// Every required component is active and in step.
     fn is_ready(&self) -> bool {
-        let present = self
-            .members
-            .iter()
-            .filter(|member| member.config.required)
-            .all(|member| {
-                matches!(member.session, SessionState::Active(_))
-                    && !member.is_unsynced()
-                    && member.failure().is_none()
-            });
+        let mut required = self.members.iter().filter(|member| member.config.required);
         let absent = self
             .absent
             .iter()
             .any(|absent| matches!(absent, Absent::Broken { required: true, .. }));
-        present && !absent
+        !absent && required.all(Member::is_ready)
     }
 
     /// One line for `systemctl status`.
@@ -282,7 +278,7 @@ impl Supervisor {
         let active = self
             .members
             .iter()
-            .filter(|m| matches!(m.session, SessionState::Active(_)))
+            .filter(|member| member.is_ready())
             .count();
         let broken = self
             .absent
@@ -318,7 +314,11 @@ impl Supervisor {
         }
         let deadline = tokio::time::sleep(STOP_LIMIT);
         let mut deadline = std::pin::pin!(deadline);
-        while let Some(busy) = self.members.iter().find(|member| !has_stopped(member)) {
+        while let Some(busy) = self
+            .members
+            .iter()
+            .find(|member| !member.seat.has_stopped())
+        {
             tokio::select! {
                 () = self.notice.notified() => {}
                 () = &mut deadline => {
@@ -327,18 +327,6 @@ impl Supervisor {
                 }
             }
         }
-    }
-}
-
-/// Nothing more is to be expected of the component.
-fn has_stopped(member: &Member) -> bool {
-    match member.seat.condition() {
-        Condition::Stopped => true,
-        // In an overdue call: the watchdog answered it, and sees its session end.
-        Condition::Away { .. } => member
-            .served()
-            .is_none_or(|served| served.session.has_ended()),
-        Condition::NotCreated(_) | Condition::Creating { .. } | Condition::Ready { .. } => false,
     }
 }
 
