@@ -1,0 +1,191 @@
+//! Hands change between the component's thread, which the test plays, and a real watchdog.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use protobuf::Message as _;
+use ttrpc::proto::{Code, Request, Response};
+
+use super::*;
+use crate::config::OnFailure;
+use crate::runtime::connection::Connection;
+use crate::runtime::mux::{Inbound, PLUGIN_STREAM};
+use crate::runtime::session::{End, Registration};
+use crate::runtime::ttrpc::Outgoing;
+
+const METHODS: u64 = Method::CreateContainer.bit();
+const SOON: Duration = Duration::from_millis(20);
+
+/// The runtime's end of a session.
+struct Peer {
+    socket: UnixStream,
+    inbound: Inbound,
+}
+
+impl Peer {
+    fn create_containers(&mut self, numbers: &[u32]) {
+        let request = Request {
+            service: "nri.pkg.api.v1alpha1.Plugin".into(),
+            method: "CreateContainer".into(),
+            ..Default::default()
+        };
+        let bytes: Vec<u8> = numbers
+            .iter()
+            .map(|number| Outgoing::request(PLUGIN_STREAM, *number, &request))
+            .flat_map(|message| message.slices().map(|slice| slice.to_vec()).concat())
+            .collect();
+        self.socket.write_all(&bytes).unwrap();
+    }
+
+    fn answer(&mut self) -> (u32, Response) {
+        loop {
+            if let Some(message) = self.inbound.next_message() {
+                let response = Response::parse_from_bytes(&message.body).unwrap();
+                return (message.header.stream_number, response);
+            }
+            let mut buffer = [0; 4096];
+            let len = self.socket.read(&mut buffer).unwrap();
+            assert_ne!(len, 0, "the session was closed without an answer");
+            self.inbound.push(&buffer[..len]).unwrap();
+        }
+    }
+}
+
+fn seat(on_failure: OnFailure) -> Arc<Seat> {
+    let policy = Policy {
+        plugin: "10-test".into(),
+        on_failure,
+        fail_exempt_namespaces: Vec::new(),
+        timeout: None,
+        sync_timeout: None,
+    };
+    let blueprint = Blueprint {
+        name: "test".into(),
+        index: 10,
+        config: "{}".into(),
+    };
+    let watchdog = Watchdog::start().unwrap();
+    let seat = Arc::new(Seat::new(
+        blueprint,
+        policy,
+        watchdog,
+        Arc::new(Notify::new()),
+    ));
+    seat.arrive(METHODS);
+    seat
+}
+
+fn session(seat: &Arc<Seat>) -> (Arc<Served>, Peer) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    theirs
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    let registration = Registration {
+        name: "test".into(),
+        index: 10,
+        expect_runtime: None,
+        methods: METHODS,
+        fail_request: false,
+        oldest_events_only: false,
+    };
+    let session = Session::new(
+        Connection::new(ours).unwrap(),
+        registration,
+        Arc::new(Notify::new()),
+    );
+    let served = seat.seat_session(session).unwrap();
+    (
+        served,
+        Peer {
+            socket: theirs,
+            inbound: Inbound::new(),
+        },
+    )
+}
+
+/// The component's thread reads a call and goes into it.
+fn go_into_call(served: &Served, due: Duration) -> Arc<Call> {
+    let call = served.session.next_call(Patience::Wait).unwrap().unwrap();
+    let call = Arc::new(call);
+    served.begin(&call, clock::in_ns(due));
+    call
+}
+
+#[test]
+fn an_overdue_call_is_answered_by_the_policy_and_the_next_ones_at_once() {
+    let seat = seat(OnFailure::Fail);
+    let (served, mut peer) = session(&seat);
+    peer.create_containers(&[1]);
+    let call = go_into_call(&served, SOON);
+    let (number, response) = peer.answer();
+    assert_eq!((number, response.status.code()), (1, Code::INTERNAL));
+    peer.create_containers(&[3]);
+    assert_eq!(peer.answer().0, 3);
+
+    assert!(!served.finish(&call), "the late answer must be dropped");
+    seat.arrive(METHODS);
+    peer.create_containers(&[5]);
+    let call = go_into_call(&served, Duration::from_secs(60));
+    assert_eq!(call.number, 5);
+    assert!(served.finish(&call));
+    assert_eq!(seat.counters.late.get(), 1);
+    assert_eq!(seat.counters.missed.get(), 1);
+}
+
+#[test]
+fn a_request_that_was_read_together_with_the_overdue_one_is_answered_too() {
+    let seat = seat(OnFailure::Ignore);
+    let (served, mut peer) = session(&seat);
+    peer.create_containers(&[1, 3]);
+    let _call = go_into_call(&served, SOON);
+    assert_eq!((peer.answer().0, peer.answer().0), (1, 3));
+}
+
+#[test]
+fn a_new_session_is_served_while_the_component_is_in_a_call_of_the_last_one() {
+    let seat = seat(OnFailure::Ignore);
+    let (first, mut first_peer) = session(&seat);
+    first_peer.create_containers(&[1]);
+    let call = go_into_call(&first, SOON);
+    first.session.end(End::Asked("for the test"));
+    let (second, mut peer) = session(&seat);
+    peer.create_containers(&[1]);
+    let (number, response) = peer.answer();
+    assert_eq!((number, response.status.code()), (1, Code::OK));
+
+    assert!(!first.finish(&call));
+    seat.arrive(METHODS);
+    assert!(!seat.is_current(&first) && seat.is_current(&second));
+    peer.create_containers(&[3]);
+    assert_eq!(go_into_call(&second, Duration::from_secs(60)).number, 3);
+}
+
+#[test]
+fn while_the_component_is_created_again_its_session_is_served() {
+    let seat = seat(OnFailure::Ignore);
+    let (served, mut peer) = session(&seat);
+    peer.create_containers(&[1, 3]);
+    let call = go_into_call(&served, Duration::from_secs(60));
+    assert!(served.finish(&call));
+    seat.conclude(&served, &call, Outcome::Reply(Vec::new()), Patience::Wait);
+    seat.leave();
+    assert_eq!((peer.answer().0, peer.answer().0), (1, 3));
+    seat.not_created(NotCreated::TryLater("not yet".into()));
+    peer.create_containers(&[5]);
+    assert_eq!(peer.answer().0, 5);
+}
+
+#[test]
+fn a_session_that_winds_down_answers_what_came_before() {
+    let seat = seat(OnFailure::Ignore);
+    let (served, mut peer) = session(&seat);
+    peer.create_containers(&[1]);
+    let call = go_into_call(&served, Duration::from_secs(60));
+    served.session.wind_down("for the test");
+    assert!(served.finish(&call));
+    seat.conclude(&served, &call, Outcome::Reply(Vec::new()), Patience::Wait);
+    assert_eq!(peer.answer().0, 1);
+    let end = served.session.next_call(Patience::Wait).unwrap_err();
+    assert_eq!(end.to_string(), "for the test");
+}
