@@ -1,7 +1,7 @@
 //! The harness itself, with plugins that are not ours.
 
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use nri_host_tests::reference::{self, Options, Pace, Reference, Refused};
@@ -20,6 +20,8 @@ impl Plugin {
         let child = Command::new(program)
             .arg(socket)
             .args([index, name])
+            // The reference stub logs each of its steps.
+            .stderr(Stdio::null())
             .spawn();
         Self(child.unwrap_or_else(|error| panic!("{}: {error}", program.display())))
     }
