@@ -150,6 +150,11 @@ impl Member {
             .then(|| format!("create has not returned after {} s", CREATE_LIMIT.as_secs()))
     }
 
+    /// `create` has not returned yet.
+    pub fn is_creating(&self) -> bool {
+        matches!(self.seat.condition(), Condition::Creating)
+    }
+
     /// The component is there, its session is active, and it is in step.
     pub fn is_ready(&self) -> bool {
         matches!(self.session, SessionState::Active(_))

@@ -31,6 +31,8 @@ const READY_LIMIT: Duration = Duration::from_secs(10);
 const TROUBLE_INTERVAL: Duration = Duration::from_secs(60);
 /// How long the host waits for its components when it ends.
 const STOP_LIMIT: Duration = Duration::from_secs(4);
+/// How long after the start components wait for one before them that is still being created.
+const ORDER_GRACE: Duration = Duration::from_millis(500);
 /// Wait after the host itself could not do its part: descriptors may be free again.
 const RETRY: Duration = Duration::from_millis(100);
 /// Longest wait for a socket when its folder cannot be watched.
@@ -178,6 +180,9 @@ impl Supervisor {
         {
             return Some(obstacle.retry);
         }
+        if let Some(at) = self.held_for_order(now) {
+            return Some(at);
+        }
         let due = self
             .members
             .iter_mut()
@@ -200,6 +205,22 @@ impl Supervisor {
             }
             Err(trouble) => Some(self.hindered(trouble, now)),
         }
+    }
+
+    /// At the start, components are created side by side, and one that is a moment behind would lose
+    /// its place in the order. How long the others wait for it.
+    fn held_for_order(&self, now: Instant) -> Option<Instant> {
+        let until = self.started + ORDER_GRACE;
+        let next = self
+            .members
+            .iter()
+            .filter_map(|member| member.handshake_turn(now))
+            .min()?;
+        let (_, index, name) = next;
+        let before =
+            |member: &&Member| (member.config.index, member.config.name.as_str()) < (index, name);
+        let behind = self.members.iter().filter(before).any(Member::is_creating);
+        (behind && until > now).then_some(until)
     }
 
     fn hindered(&mut self, trouble: Trouble, now: Instant) -> Instant {

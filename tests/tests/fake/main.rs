@@ -14,5 +14,6 @@ mod framing;
 mod handshake;
 mod promise;
 mod restart;
+mod service_manager;
 mod shutdown;
 mod sync;
