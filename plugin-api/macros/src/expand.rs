@@ -63,11 +63,7 @@ fn checked(item: &Item) -> syn::Result<&ItemImpl> {
 /// The implementation of `Exported`: id, version, and the methods that are present.
 fn exported(arguments: &Arguments, implementation: &ItemImpl) -> TokenStream {
     let component = &implementation.self_ty;
-    let methods = implementation.items.iter().filter_map(|item| match item {
-        ImplItem::Fn(function) => method_name(&function.sig.ident),
-        _ => None,
-    });
-    let methods = methods.map(|name| format_ident!("{name}"));
+    let methods = implementation.items.iter().filter_map(method);
     let id = std::ffi::CString::new(arguments.id.as_str()).expect("ids hold no NUL");
     let id = Literal::c_string(&id);
     let flags = if arguments.one_instance {
@@ -84,7 +80,7 @@ fn exported(arguments: &Arguments, implementation: &ItemImpl) -> TokenStream {
             );
             const FLAGS: ::core::primitive::u32 = #flags;
             const METHODS: ::nri_plugin_api::MethodSet = ::nri_plugin_api::MethodSet::of(&[
-                #(::nri_plugin_api::Method::#methods),*
+                #(#methods),*
             ]);
         }
     }
@@ -112,6 +108,17 @@ fn statics(implementation: &ItemImpl) -> TokenStream {
                 ::nri_plugin_api::export::descriptor::<#component>();
         };
     }
+}
+
+/// The method that a function serves, under the conditions that the function is compiled under.
+fn method(item: &ImplItem) -> Option<TokenStream> {
+    let ImplItem::Fn(function) = item else {
+        return None;
+    };
+    let name = format_ident!("{}", method_name(&function.sig.ident)?);
+    let attributes = function.attrs.iter();
+    let conditions = attributes.filter(|attribute| attribute.path().is_ident("cfg"));
+    Some(quote! { #(#conditions)* ::nri_plugin_api::Method::#name })
 }
 
 /// The method that a function of the trait serves. About a function that is not in the trait the

@@ -234,3 +234,25 @@ fn note_and_descriptor_say_the_same() {
         size_of_val(&note) - offset_of!(crate::abi::Note, abi_major)
     );
 }
+
+#[test]
+fn a_function_that_is_configured_away_is_not_subscribed_to() {
+    struct Conditional;
+    #[crate::component(id = "com.example.conditional", no_export)]
+    impl Component for Conditional {
+        type Config = NoConfig;
+        fn create(_: NoConfig, _: Host) -> Result<Self, Error> {
+            Ok(Self)
+        }
+        #[cfg(any())]
+        fn create_container(&mut self, _: &CreateContainer<'_>) -> Result<Adjustment, Error> {
+            Ok(Adjustment::new())
+        }
+        #[cfg(test)]
+        fn stop_pod_sandbox(&mut self, _: &crate::StopPodSandbox<'_>) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+    let methods = descriptor::<Conditional>().methods;
+    assert_eq!(methods, crate::Method::StopPodSandbox.bit());
+}
