@@ -14,9 +14,11 @@ pub(super) struct Panicked(pub(super) String);
 /// Whoever gets [`Panicked`] must not use what the code could have left half changed.
 pub(super) fn guarded<R>(host: &Host, code: impl FnOnce() -> R) -> Result<R, Panicked> {
     let _attached = host.attach();
+    logging::forget_last_panic();
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
+        let message = logging::describe_panic(host, &*payload);
         // Dropping the payload could panic again.
         std::mem::forget(payload);
-        Panicked(logging::take_panic_message())
+        Panicked(message)
     })
 }

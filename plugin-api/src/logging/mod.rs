@@ -18,7 +18,7 @@ use crate::host::Host;
 
 pub use current::Attached;
 pub(crate) use current::attach;
-pub(crate) use panic_hook::take_panic_message;
+pub(crate) use panic_hook::{describe_panic, forget_last_panic};
 
 /// The most talkative level of all instances so far. Whether a line is kept is decided again for
 /// its instance.

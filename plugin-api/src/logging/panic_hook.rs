@@ -1,10 +1,15 @@
 //! Says what a panic was about: the payload that is caught at the border knows no location.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::panic::PanicHookInfo;
 
 use super::current::attached;
 use crate::abi::log_level;
+use crate::host::Host;
+
+/// Stands for a payload that is no text.
+const NO_TEXT: &str = "without a text";
 
 thread_local! {
     static LAST_PANIC: Cell<Option<String>> = const { Cell::new(None) };
@@ -34,11 +39,27 @@ fn describe(info: &PanicHookInfo<'_>) -> String {
     let location = info
         .location()
         .map_or_else(String::new, |at| format!(" at {at}"));
-    let text = info.payload_as_str().unwrap_or("without a text");
+    let text = info.payload_as_str().unwrap_or(NO_TEXT);
     format!("{thread}panicked{location}: {text}")
 }
 
-/// The description of this thread's last panic, once.
-pub(crate) fn take_panic_message() -> String {
-    LAST_PANIC.take().unwrap_or_else(|| "panicked".to_owned())
+/// Forgets this thread's last panic: the component has caught it itself.
+pub(crate) fn forget_last_panic() {
+    LAST_PANIC.set(None);
+}
+
+/// What the panic with this payload was about. It is in the log then.
+pub(crate) fn describe_panic(host: &Host, payload: &(dyn Any + Send)) -> String {
+    LAST_PANIC.take().unwrap_or_else(|| {
+        // A panic of another thread that `resume_unwind` passed on comes without the hook.
+        let message = format!("panicked: {}", text(payload));
+        host.log(log_level::ERROR, &message);
+        message
+    })
+}
+
+fn text(payload: &(dyn Any + Send)) -> &str {
+    let literal = payload.downcast_ref::<&str>().copied();
+    let formatted = || payload.downcast_ref::<String>().map(String::as_str);
+    literal.or_else(formatted).unwrap_or(NO_TEXT)
 }

@@ -58,11 +58,14 @@ impl Component for Nervous {
     }
 
     fn create_container(&mut self, request: &CreateContainer) -> Result<Adjustment, Error> {
-        assert!(
-            request.container_name() != "boom",
-            "container {}",
-            request.container_name()
-        );
+        match request.container_name() {
+            "boom" => panic!("container {}", request.container_name()),
+            "caught" => {
+                let _ = std::panic::catch_unwind(|| panic!("caught"));
+            }
+            "passed-on" => std::panic::resume_unwind(Box::new("in a thread")),
+            _ => {}
+        }
         Ok(Adjustment::new())
     }
 }
@@ -105,6 +108,18 @@ fn a_panic_is_told_with_its_place_and_kills_the_instance() {
         Some((LogLevel::Error, text))
     );
     assert_eq!(create_container(&mut harness, "calm"), Outcome::Dead);
+}
+
+#[test]
+fn a_panic_that_is_passed_on_is_told_and_logged_with_its_own_text() {
+    let mut harness = nervous(json!({}));
+    assert_eq!(create_container(&mut harness, "caught"), Outcome::Answer(0));
+    let Outcome::Panicked(text) = create_container(&mut harness, "passed-on") else {
+        panic!("expected a panic");
+    };
+    assert_eq!(text, "panicked: in a thread");
+    let logs = harness.logs();
+    assert_eq!(logs.last().map(|line| &line.message), Some(&text));
 }
 
 #[test]
