@@ -17,8 +17,8 @@ pub use update::{ContainerUpdate, Updates};
 
 /// Changes to a container that is being created, and updates of others.
 ///
-/// Each thing can be set once. To replace what the container or a plugin before this one brought,
-/// remove and set it: `remove_mount("/data")`, then `add_mount(…)`.
+/// Each thing can be set once. To replace a mount, device or variable that a plugin before this one
+/// brought, remove and set it: `remove_mount("/data")`, then `add_mount(…)`.
 ///
 /// ```
 /// # use nri_plugin_api::{Adjustment, Device, DeviceKind};
@@ -177,6 +177,10 @@ impl Adjustment {
     }
 
     /// Removes an annotation of the container.
+    ///
+    /// Not to be combined with [`Self::set_annotation`] of the same key: the two travel in one map,
+    /// and runtimes apply them in no fixed order. An annotation that the container came with can be
+    /// set without being removed.
     ///
     /// # Errors
     ///
