@@ -5,6 +5,7 @@ use std::path::Path;
 
 use nri_plugin_api::{Device, DeviceKind};
 
+use crate::allow::AllowedDevices;
 use crate::annotation::{Entries, Entry, Fields};
 use crate::host_files::{DeviceNode, MAX_MAJOR, MAX_MINOR};
 use crate::paths::{Clean, check_container_path};
@@ -55,9 +56,10 @@ pub(crate) fn read(
     settings: &Settings,
     problems: &mut Problems,
 ) -> Vec<DeviceEntry> {
+    let allowed = settings.devices.for_container(&settings.host);
     let mut devices: Vec<DeviceEntry> = Vec::new();
     for entry in entries.iter() {
-        let Ok(device) = read_entry(&entry, settings, problems) else {
+        let Ok(device) = read_entry(&entry, settings, &allowed, problems) else {
             continue;
         };
         if devices.iter().any(|other| other.path == device.path) {
@@ -73,6 +75,7 @@ pub(crate) fn read(
 fn read_entry(
     entry: &Entry<'_>,
     settings: &Settings,
+    allowed: &AllowedDevices<'_>,
     problems: &mut Problems,
 ) -> Result<DeviceEntry, Reported> {
     let fields = entry.fields(&FIELDS, problems)?;
@@ -84,7 +87,11 @@ fn read_entry(
     let gid = fields.number("gid", u32::MAX, problems);
     let (path, claim) = (path?, claim?);
     let node = claim.complete(&path, &fields, settings, problems)?;
-    judge(node, &path, entry, settings, problems)?;
+    if !allowed.allow(node) {
+        let advice = settings.advice("allow_devices", &node.to_string());
+        let what = format_args!("{node} as {path} is not allowed on this node: {advice}");
+        return Err(problems.add(entry.place(), what));
+    }
     Ok(DeviceEntry {
         path,
         node,
@@ -183,19 +190,4 @@ fn read_kind(fields: &Fields<'_>, problems: &mut Problems) -> Result<Option<Devi
             Err(problems.add(fields.place().field("type"), what))
         }
     }
-}
-
-fn judge(
-    node: DeviceNode,
-    path: &Clean,
-    entry: &Entry<'_>,
-    settings: &Settings,
-    problems: &mut Problems,
-) -> Result<(), Reported> {
-    if settings.devices.allow(node, &settings.host) {
-        return Ok(());
-    }
-    let advice = settings.advice("allow_devices", &node.to_string());
-    let what = format_args!("{node} as {path} is not allowed on this node: {advice}");
-    Err(problems.add(entry.place(), what))
 }

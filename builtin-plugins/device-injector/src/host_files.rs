@@ -21,7 +21,7 @@ pub(crate) const MAX_MAJOR: u32 = (1 << 12) - 1;
 pub(crate) const MAX_MINOR: u32 = (1 << 20) - 1;
 
 /// What a device is to the kernel. Its path is only a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DeviceNode {
     pub(crate) kind: DeviceKind,
     pub(crate) major: u32,

@@ -1,5 +1,7 @@
 //! Which devices a pod may ask for.
 
+use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -58,7 +60,8 @@ fn number(text: &str) -> Result<Option<u32>, RuleError> {
 }
 
 impl DeviceRule {
-    fn allows(&self, node: DeviceNode, host: &HostFiles) -> bool {
+    /// Whether the rule allows the device without a look at the host.
+    fn allows_number(&self, node: DeviceNode) -> bool {
         match self {
             Self::Any => true,
             Self::Number { kind, major, minor } => {
@@ -66,13 +69,21 @@ impl DeviceRule {
                     && major.is_none_or(|major| major == node.major)
                     && minor.is_none_or(|minor| minor == node.minor)
             }
-            // What is at these paths decides, now: a pod can name its own node as it likes.
-            Self::Node(pattern) => match pattern.literal() {
-                Some(path) => host.device_at(path) == Some(node),
-                None => host
-                    .matching(pattern.as_str())
-                    .any(|path| host.device_at(&path) == Some(node)),
-            },
+            Self::Node(_) => false,
+        }
+    }
+
+    /// Adds the devices that are at the rule's paths now.
+    fn look_up(&self, host: &HostFiles, nodes: &mut HashSet<DeviceNode>) {
+        let Self::Node(pattern) = self else {
+            return;
+        };
+        match pattern.literal() {
+            Some(path) => nodes.extend(host.device_at(path)),
+            None => {
+                let paths = host.matching(pattern.as_str());
+                nodes.extend(paths.filter_map(|path| host.device_at(&path)));
+            }
         }
     }
 }
@@ -88,14 +99,46 @@ impl AllowList<DeviceRule> {
         path.starts_with("/dev") || self.rules.iter().any(named)
     }
 
-    /// Whether a pod may have the device with these numbers.
-    pub(crate) fn allow(&self, node: DeviceNode, host: &HostFiles) -> bool {
-        self.rules.iter().any(|rule| rule.allows(node, host))
+    /// The list as it is for one container.
+    pub(crate) fn for_container<'a>(&'a self, host: &'a HostFiles) -> AllowedDevices<'a> {
+        AllowedDevices {
+            rules: &self.rules,
+            host,
+            at_paths: OnceCell::new(),
+        }
+    }
+}
+
+/// What one container may have. The runtime waits, so the paths of the rules are looked up once at
+/// most, however many devices a pod asks for.
+#[derive(Debug)]
+pub(crate) struct AllowedDevices<'a> {
+    rules: &'a [DeviceRule],
+    host: &'a HostFiles,
+    at_paths: OnceCell<HashSet<DeviceNode>>,
+}
+
+impl AllowedDevices<'_> {
+    /// Whether a pod may have the device with these numbers. What is at the rules' paths decides:
+    /// a pod can name its own node as it likes.
+    pub(crate) fn allow(&self, node: DeviceNode) -> bool {
+        self.rules.iter().any(|rule| rule.allows_number(node)) || self.at_paths().contains(&node)
+    }
+
+    fn at_paths(&self) -> &HashSet<DeviceNode> {
+        self.at_paths.get_or_init(|| {
+            let mut nodes = HashSet::new();
+            for rule in self.rules {
+                rule.look_up(self.host, &mut nodes);
+            }
+            nodes
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
     use std::path::{Path, PathBuf};
 
     use nri_plugin_api::DeviceKind::{Block, Character};
@@ -111,7 +154,9 @@ mod tests {
 
     fn allows(rule: &str, node: DeviceNode) -> bool {
         let rule: DeviceRule = rule.parse().unwrap();
-        AllowList::new(vec![rule]).allow(node, &HostFiles::new(PathBuf::from("/")))
+        let list = AllowList::new(vec![rule]);
+        let host = HostFiles::new(PathBuf::from("/"));
+        list.for_container(&host).allow(node)
     }
 
     #[test]
@@ -143,6 +188,19 @@ mod tests {
             ..NULL
         };
         assert!(!allows("/dev/null", block));
+    }
+
+    #[test]
+    fn paths_are_looked_up_once_for_a_container() {
+        let folder = tempfile::tempdir().unwrap();
+        let rule = format!("{}/*", folder.path().display()).parse().unwrap();
+        let list = AllowList::new(vec![rule]);
+        let host = HostFiles::new(PathBuf::from("/"));
+        let before = list.for_container(&host);
+        assert!(!before.allow(NULL));
+        symlink("/dev/null", folder.path().join("null")).unwrap();
+        assert!(!before.allow(NULL), "the folder was read again");
+        assert!(list.for_container(&host).allow(NULL));
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod namespace;
 mod path;
 
 pub(crate) use cdi::CdiRule;
-pub(crate) use device::DeviceRule;
+pub(crate) use device::{AllowedDevices, DeviceRule};
 pub(crate) use mount::MountRule;
 pub(crate) use namespace::NamespaceRule;
 

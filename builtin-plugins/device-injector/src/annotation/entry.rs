@@ -1,5 +1,7 @@
 //! Reads the fields of an annotation's entries.
 
+use std::collections::HashSet;
+
 use super::number;
 use super::yaml::Node;
 use crate::problems::{Place, Problems, Reported};
@@ -60,15 +62,14 @@ impl<'a> Entry<'a> {
             let what = format_args!("expected a mapping, not {}", self.node);
             return Err(problems.add(self.place, what));
         };
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen = HashSet::new();
         let mut result = Ok(());
         for (name, _) in fields {
-            if seen.contains(&name.as_str()) {
+            if !seen.insert(name.as_str()) {
                 result = Err(problems.add(self.place, format_args!("{name:?} is there twice")));
             } else if !known.contains(&name.as_str()) {
                 problems.ignore(self.place, format_args!("unknown field {name:?}"));
             }
-            seen.push(name);
         }
         result.map(|()| Fields {
             place: self.place,
