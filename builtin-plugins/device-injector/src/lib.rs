@@ -7,7 +7,7 @@
 //! * `annotation` finds the annotations that count for a container, and reads their YAML;
 //! * `devices`, `mounts` and `cdi` read the entries of one kind of annotation each, complete
 //!   them from what is on the host, and ask `allow` about them;
-//! * `paths` says what a path in a container can be;
+//! * `paths` says what a path can be;
 //! * `problems` collects whatever is wrong, so that the author of a pod learns all of it at once.
 
 mod allow;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nri_plugin_api::Mount;
 
 use crate::annotation::{Entries, Entry, Fields};
-use crate::paths::{Clean, PathError, check_container_path};
+use crate::paths::{Clean, PathError, check_absolute, check_container_path};
 use crate::problems::{Problems, Reported};
 use crate::settings::Settings;
 
@@ -136,12 +136,7 @@ fn bind_source(
 ) -> Result<String, Reported> {
     let place = fields.place().field("source");
     let source = source.unwrap_or_default();
-    if source.is_empty() {
-        return Err(problems.add(place, PathError::Missing));
-    }
-    if !source.starts_with('/') || source.contains('\0') {
-        return Err(problems.add(place, PathError::Relative(source.to_owned())));
-    }
+    check_absolute(source).map_err(|error| problems.add(place, error))?;
     if settings.mounts.allow_any() {
         return Ok(source.to_owned());
     }
@@ -164,7 +159,10 @@ fn bind_source(
                 Err(_) => format!("{source:?} leads to a path that is not UTF-8"),
             }
         }
-        Ok(target) => format!("{source:?} leads to {target:?}, which is not allowed on this node"),
+        Ok(target) => {
+            let advice = settings.advice("allow_mounts", &target.to_string_lossy());
+            format!("{source:?} leads to {target:?}, which is not allowed on this node: {advice}")
+        }
         Err(error) => format!("{source:?} on this node: {error}"),
     };
     Err(problems.add(place, what))

@@ -1,4 +1,4 @@
-//! Paths inside a container.
+//! Paths that authors of pods write.
 
 use std::fmt;
 
@@ -44,22 +44,28 @@ pub(crate) enum PathError {
     Impossible,
 }
 
-/// Checks a path inside a container. Repeated and trailing slashes are taken away.
-pub(crate) fn check_container_path(text: &str) -> Result<Clean, PathError> {
+/// Checks what all paths must be, on the host and in a container.
+pub(crate) fn check_absolute(text: &str) -> Result<(), PathError> {
     if text.is_empty() {
         return Err(PathError::Missing);
     }
     if text.contains('\0') || text.len() > MAX_PATH {
         return Err(PathError::Impossible);
     }
+    if !text.starts_with('/') {
+        return Err(PathError::Relative(text.to_owned()));
+    }
+    Ok(())
+}
+
+/// Checks a path inside a container. Repeated and trailing slashes are taken away.
+pub(crate) fn check_container_path(text: &str) -> Result<Clean, PathError> {
     if text.starts_with('-') {
         return Err(PathError::RemovalMarker(text.to_owned()));
     }
-    let Some(relative) = text.strip_prefix('/') else {
-        return Err(PathError::Relative(text.to_owned()));
-    };
+    check_absolute(text)?;
     let mut clean = String::with_capacity(text.len());
-    for part in relative.split('/').filter(|part| !part.is_empty()) {
+    for part in text.split('/').filter(|part| !part.is_empty()) {
         if matches!(part, "." | "..") {
             return Err(PathError::Dots(text.to_owned()));
         }

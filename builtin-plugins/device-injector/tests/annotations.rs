@@ -449,6 +449,11 @@ fn bad_mounts_are_rejected_with_annotation_entry_and_field() {
             "entry 1: source: expected an absolute path",
         ),
         (
+            "source",
+            "- {source: \"/a\\0b\", destination: /b}",
+            "entry 1: source: is no path",
+        ),
+        (
             "relative",
             "- {source: /a, destination: b}",
             "entry 1: destination: expected an absolute",
