@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use nri_host_tests::fake_runtime::{FakeRuntime, Profile};
-use nri_host_tests::host::{Component, State};
+use nri_host_tests::host::{Component, ComponentStatus, State};
 use nri_plugin_api::api::Event;
 use serde_json::json;
 
@@ -70,11 +70,13 @@ async fn an_overdue_call_is_answered_at_its_deadline_and_the_next_ones_at_once()
             Gate(&gate).shut();
         }
         assert!(scene.plugin.is_connected());
-        let status = scene.host.wait_state(SUBJECT, State::Active).await?;
-        assert_eq!(
-            (status.count("late"), status.count("missed")),
-            (Some(14), Some(14))
-        );
+        let counted = |component: &ComponentStatus| {
+            (component.count("late"), component.count("missed")) == (Some(14), Some(14))
+        };
+        scene
+            .host
+            .wait_component(SUBJECT, "late and missed as often as called", counted)
+            .await?;
         scene.bystander_is_unaware().await?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use nri_host_tests::fake_runtime::mux::Limits;
 use nri_host_tests::fake_runtime::{
-    FakeRuntime, Fault, Profile, RegisterReply, SocketFile, Stage, Step,
+    EVENTS_0_3, EVENTS_0_10, FakeRuntime, Fault, Profile, RegisterReply, SocketFile, Stage, Step,
 };
 use nri_host_tests::host::{Component, Host, State};
 use serde_json::json;
@@ -152,61 +152,80 @@ async fn a_refused_name_is_shown_with_the_runtime_s_words_and_tried_again() -> R
 
 #[tokio::test]
 async fn a_refused_mask_is_answered_with_the_oldest_events() -> Result<()> {
-    // A runtime that says it is newer than it is.
-    let liar = Profile {
-        valid_events: 0x07FF,
-        ..Profile::newest()
+    // A build whose version promises more than it has; it does not tell the version of NRI.
+    let modest = Profile {
+        valid_events: EVENTS_0_3,
+        ..Profile::nri_0_10()
     };
-    let runtime = FakeRuntime::start(liar).await?;
+    let runtime = FakeRuntime::start(modest).await?;
     let subject = Component::faulty("subject", 10, json!({}));
     let host = Host::builder()
         .socket(runtime.socket())
         .component(subject)
         .start()?;
     let plugin = runtime.plugin(PLUGIN).await?;
-    assert_eq!((plugin.connection(), plugin.mask()), (2, 0x07FF));
+    assert_eq!((plugin.connection(), plugin.mask()), (2, EVENTS_0_3));
     host.wait_state("subject", State::Active).await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn components_are_registered_one_after_another_in_the_order_of_their_indexes() -> Result<()> {
-    let builder = FakeRuntime::builder(Profile::newest()).fault(Fault::Hold(Step::Synchronize));
+async fn a_connection_lost_after_configure_costs_no_events_where_the_version_is_told() -> Result<()>
+{
+    let builder = FakeRuntime::builder(Profile::newest()).fault(Fault::Close(Step::Synchronize));
     let mut runtime = builder.build()?;
+    runtime.listen()?;
+    let subject = Component::faulty("subject", 10, json!({}));
+    let _host = Host::builder()
+        .socket(runtime.socket())
+        .component(subject)
+        .start()?;
+    let plugin = runtime.plugin(PLUGIN).await?;
+    assert_eq!((plugin.connection(), plugin.mask()), (2, EVENTS_0_10));
+    Ok(())
+}
+
+#[tokio::test]
+async fn components_are_registered_one_after_another_in_the_order_of_their_indexes() -> Result<()> {
+    let mut runtime = FakeRuntime::start(Profile::newest()).await?;
     let mut builder = Host::builder().socket(runtime.socket());
     for index in [70, 20, 90, 10, 50] {
         builder = builder.component(Component::faulty("subject", index, json!({})));
     }
     let host = builder.start()?;
+    let names = [
+        "10-subject",
+        "20-subject",
+        "50-subject",
+        "70-subject",
+        "90-subject",
+    ];
+    let plugins = runtime.plugins(&names).await?;
+    // At the first start the order is also that in which the instances are created.
+    runtime.kill(SocketFile::Removed).await?;
     host.wait_status("all waiting", |status| {
-        status.components.len() == 5
-            && status
-                .components
-                .iter()
-                .all(|component| component.state == State::Waiting)
+        status
+            .components
+            .iter()
+            .all(|component| component.state == State::Waiting)
     })
     .await?;
+    let earlier = runtime.connections().len();
+    runtime.inject(Fault::Hold(Step::Synchronize));
     runtime.listen()?;
     runtime.held().await?;
-    // While one stands still no other has connected.
-    assert_eq!(runtime.connections().len(), 1);
-    runtime.release();
-    runtime.plugin("90-subject").await?;
-    let order: Vec<_> = runtime
-        .connections()
-        .into_iter()
-        .filter_map(|known| known.plugin)
-        .collect();
+    // While one stands still no other connects.
     assert_eq!(
-        order,
-        [
-            "10-subject",
-            "20-subject",
-            "50-subject",
-            "70-subject",
-            "90-subject"
-        ]
+        (runtime.connections().len(), runtime.waiting()),
+        (earlier + 1, 0)
     );
+    runtime.release();
+    for plugin in &plugins {
+        runtime.reconnected(plugin).await?;
+    }
+    let connections = runtime.connections().into_iter().skip(earlier);
+    let order: Vec<_> = connections.filter_map(|known| known.plugin).collect();
+    assert_eq!(order, names);
     Ok(())
 }
 

@@ -98,7 +98,7 @@ async fn updates_of_synchronize_go_with_the_last_answer_alone() -> Result<()> {
 
 #[tokio::test]
 async fn a_component_that_fails_in_synchronize_is_connected_and_unsynced() -> Result<()> {
-    for action in ["error", "panic", "hang"] {
+    for action in ["error", "reject", "panic", "hang"] {
         for on_failure in ["ignore", "fail"] {
             let on = json!({ "Synchronize": { "do": action } });
             let subject = Component::faulty(SUBJECT, 10, json!({ "on": on }))

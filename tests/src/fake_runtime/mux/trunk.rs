@@ -238,7 +238,7 @@ impl Trunk {
         self.shared.end.borrow().clone()
     }
 
-    /// Bytes that the other side has sent, read or not. More than [`PEEK`] unread bytes count as
+    /// Bytes that the other side has sent, read or not. More than 64 KiB of unread bytes count as
     /// so many.
     pub fn received(&self) -> usize {
         let record = lock(&self.shared.record);
