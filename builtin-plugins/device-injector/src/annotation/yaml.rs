@@ -8,8 +8,9 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::NonFiniteFloatPolicy;
-use serde_saphyr::{Options, Spanned};
+use serde_saphyr::{Options, Spanned, UserMessageFormatter};
 
 /// How deeply lists and mappings may be nested. A list of mappings that hold lists has 3 levels.
 const MAX_DEPTH: usize = 16;
@@ -49,8 +50,23 @@ impl fmt::Display for Node {
 pub(super) enum YamlError {
     #[error("it is longer than {MAX_BYTES} bytes")]
     TooLong,
-    #[error("{0}")]
+    #[error("it has more than one document")]
+    SecondDocument,
+    // The library's own words are for programmers, unless it is asked for others.
+    #[error("{}", .0.render_with_formatter(&UserMessageFormatter))]
     Invalid(serde_saphyr::Error),
+}
+
+impl From<serde_saphyr::Error> for YamlError {
+    fn from(error: serde_saphyr::Error) -> Self {
+        match error {
+            serde_saphyr::Error::Budget {
+                breach: BudgetBreach::Documents { .. },
+                ..
+            } => Self::SecondDocument,
+            other => Self::Invalid(other),
+        }
+    }
 }
 
 /// Reads a text that holds one document.
@@ -63,8 +79,7 @@ pub(super) fn parse(text: &str) -> Result<Node, YamlError> {
     if text.len() > MAX_BYTES {
         return Err(YamlError::TooLong);
     }
-    let parsed: Spanned<Raw> =
-        serde_saphyr::from_str_with_options(text, options()).map_err(YamlError::Invalid)?;
+    let parsed: Spanned<Raw> = serde_saphyr::from_str_with_options(text, options())?;
     Ok(parsed.into_node(text))
 }
 
@@ -272,6 +287,22 @@ mod tests {
             "- ? [a]\n  : b",
         ] {
             assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_in_words_for_authors_of_pods() {
+        for (text, reason) in [
+            ("- a\n---\n- b", "it has more than one document"),
+            ("- {~: a}", "null is not allowed here"),
+            ("- &a {b: *a}", "ecursive reference not allowed here"),
+            (
+                &format!("{}{}", "[".repeat(20), "]".repeat(20)),
+                "too large or too complex",
+            ),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(reason), "{text:?}: {error}");
         }
     }
 
