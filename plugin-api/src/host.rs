@@ -90,8 +90,9 @@ impl Host {
         logging::attach(self.clone())
     }
 
-    /// Asks the runtime to update containers, outside any request. This only queues: the update is
-    /// sent as soon as no request is under way.
+    /// Asks the runtime to update containers, outside any request. Possible once
+    /// [`create`](crate::Component::create) has returned. This only queues: the update is sent as
+    /// soon as no request is under way.
     ///
     /// # Errors
     ///

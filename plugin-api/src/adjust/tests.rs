@@ -1,5 +1,6 @@
 use super::{
-    Adjustment, AdjustmentError, ContainerUpdate, Device, DeviceKind, Item, Mount, Updates,
+    Adjustment, AdjustmentError, ContainerUpdate, Device, DeviceKind, Item, Mount, Updates, api,
+    items,
 };
 
 fn device(path: &str) -> Device {
@@ -19,7 +20,7 @@ const SETTERS: &[(Item, Setter)] = &[
     }),
     (Item::Env, |a, name| a.set_env(name, "v").map(drop)),
     (Item::Update, |a, name| {
-        a.update(ContainerUpdate::new(name)).map(drop)
+        a.update(ContainerUpdate::new(name).cpus("1")).map(drop)
     }),
 ];
 
@@ -191,4 +192,16 @@ fn an_update_holds_what_was_set_and_nothing_else() {
     let mut updates = Updates::new();
     updates.add(update).unwrap();
     assert_eq!(updates.messages().len(), 1);
+}
+
+#[test]
+fn an_update_that_changes_nothing_is_left_out() {
+    let mut updates = Updates::new();
+    updates.add(ContainerUpdate::new("c")).unwrap();
+    let mut hollow = ContainerUpdate::new("d").ignore_failure();
+    hollow.message_mut().linux = items::some(api::LinuxContainerUpdate::new());
+    updates.add(hollow).unwrap();
+    assert!(updates.is_empty());
+    updates.add(ContainerUpdate::new("e").cpus("1")).unwrap();
+    assert_eq!(updates.into_messages().len(), 1);
 }

@@ -163,7 +163,8 @@ impl Updates {
         Self::default()
     }
 
-    /// Adds an update.
+    /// Adds an update. One that changes nothing is left out: in the answer to `UpdateContainer` it
+    /// would take the place of what the container is about to get.
     ///
     /// # Errors
     ///
@@ -176,7 +177,9 @@ impl Updates {
             id,
             self.0.iter().map(|u| u.container_id.as_str()),
         )?;
-        self.0.push(update.0);
+        if *update.0.linux != api::LinuxContainerUpdate::default() {
+            self.0.push(update.0);
+        }
         Ok(self)
     }
 
