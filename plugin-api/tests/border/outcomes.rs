@@ -65,7 +65,8 @@ impl Component for Obedient {
         let mut adjustment = Adjustment::new();
         match request.container_name() {
             "own-update" => {
-                adjustment.update(ContainerUpdate::new(request.container_id()))?;
+                let update = ContainerUpdate::new(request.container_id()).cpus("1");
+                adjustment.update(update)?;
             }
             "twice" => {
                 adjustment.set_env("A", "1")?.set_env("A", "2")?;
