@@ -159,8 +159,8 @@ fn variables() -> Vec<String> {
     ];
     variables.extend((variables.len()..VARIABLES).map(|number| {
         format!(
-            "SERVICE_{number}_PORT_8080_TCP_ADDR=tcp://10.96.{number}.{}:8080/v1/objects",
-            number + 100
+            "SHOP_BACKEND_SERVICE_{number}_PORT_8080_TCP=tcp://shop-backend-{number}.default.svc.cluster.local:{}/v1/objects",
+            number + 8000
         )
     }));
     variables
@@ -187,9 +187,9 @@ fn mounts(pod_uid: &str) -> Vec<Mount> {
         .collect();
     mounts.extend((0..VOLUMES).map(|number| {
         let source = format!(
-            "/var/lib/kubelet/pods/{pod_uid}/volumes/kubernetes.io~projected/volume-{number}"
+            "/var/lib/kubelet/pods/{pod_uid}/volumes/kubernetes.io~projected/server-configuration-{number}"
         );
-        let destination = format!("/etc/server/configuration/volume-{number}");
+        let destination = format!("/etc/server/configuration/server-configuration-{number}");
         mount(&destination, "bind", &source, &["rbind", "rprivate", "ro"])
     }));
     mounts
