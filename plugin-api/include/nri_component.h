@@ -165,7 +165,8 @@ typedef struct nrih_host {
    * Writes one line to the host's log, under the component's name.
    * state:     any time from the start of create
    * ownership: message is read before the call returns
-   * failure:   none; lines past a rate limit are counted and left out
+   * failure:   none; a line is cut after 8 KiB, and lines past a rate limit
+   *            are counted and left out
    */
   void (*log)(void *ctx, uint32_t level, const char *message, size_t len);
 

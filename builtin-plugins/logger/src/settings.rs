@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use crate::events;
 use crate::queue::Limits;
-use crate::sink::FileSink;
+use crate::sink::{FileSink, HostLog};
 
-/// Fits into a line of journald, which has 48 KiB, beside what the host adds.
+/// Room for nearly every event.
 const DEFAULT_MAX_EVENT_BYTES: usize = 32 << 10;
 
 /// Below it there is no room for names and ids.
@@ -34,7 +34,8 @@ pub struct RawSettings {
     pub queue: usize,
     /// How many bytes the events that wait may have, as the runtime encoded them.
     pub queue_bytes: usize,
-    /// How long a line may be, in bytes. Of longer events only names and ids are written.
+    /// How long a line may be, in bytes; in the host's log it is 8 KiB at most. Of longer events only
+    /// names and ids are written.
     pub max_event_bytes: usize,
 }
 
@@ -87,6 +88,7 @@ impl Settings {
             }
         };
         mistakes.into_result()?;
+        let max_line = file.as_ref().map_or(HostLog::MAX_LINE, |_| usize::MAX);
         Ok(Self {
             file,
             methods,
@@ -94,7 +96,7 @@ impl Settings {
                 entries: raw.queue,
                 bytes: raw.queue_bytes,
             },
-            max_event_bytes: raw.max_event_bytes,
+            max_event_bytes: raw.max_event_bytes.min(max_line),
         })
     }
 }

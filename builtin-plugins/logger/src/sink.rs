@@ -24,6 +24,11 @@ pub(crate) trait Sink: Debug + Send {
 #[derive(Debug)]
 pub(crate) struct HostLog;
 
+impl HostLog {
+    /// The host cuts longer lines off, in bytes.
+    pub(crate) const MAX_LINE: usize = 8 << 10;
+}
+
 impl Sink for HostLog {
     fn write(&mut self, line: &[u8]) {
         tracing::info!("{}", String::from_utf8_lossy(line));

@@ -305,24 +305,39 @@ fn what_finds_no_room_is_counted_in_a_line() {
     assert_eq!(lines[0]["count"], 1);
 }
 
+/// The first line of the logger in the log of the host. The writer is another thread: waits until it
+/// has written.
+fn first_in_log(logger: &Harness<Logger>) -> (testing::LogLevel, Value) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        if let Some(line) = logger.logs().first() {
+            let json = serde_json::from_str(&line.message).expect("each line is JSON");
+            return (line.level, json);
+        }
+        assert!(std::time::Instant::now() < deadline, "nothing is written");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn without_a_file_lines_go_to_the_log_of_the_host() {
     let mut logger = Harness::<Logger>::create(json!({})).unwrap();
     let pod = testing::pod("web", []);
     call_all_pods!(logger, pod, RunPodSandboxRequest);
-    // The writer is another thread: wait until it has written.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    let logs = loop {
-        let logs = logger.logs();
-        if !logs.is_empty() {
-            break logs;
-        }
-        assert!(std::time::Instant::now() < deadline, "nothing is written");
-        std::thread::yield_now();
-    };
-    assert_eq!(logs[0].level, testing::LogLevel::Info);
-    let line: Value = serde_json::from_str(&logs[0].message).unwrap();
+    let (level, line) = first_in_log(&logger);
+    assert_eq!(level, testing::LogLevel::Info);
     assert_eq!(line["event"], "RunPodSandbox");
+}
+
+#[test]
+fn a_line_that_the_host_would_cut_keeps_its_names() {
+    let mut logger = Harness::<Logger>::create(json!({"max_event_bytes": 1 << 20})).unwrap();
+    let long = "x".repeat(8 << 10);
+    let pod = testing::pod("web", [("long", &*long)]);
+    call_all_pods!(logger, pod, RunPodSandboxRequest);
+    let (_, line) = first_in_log(&logger);
+    assert_eq!(line["truncated"], true);
+    assert_eq!(line["pod"]["name"], "web");
 }
 
 #[test]
