@@ -113,8 +113,9 @@ fn agree_on(bytes: &[u8]) {
                 request.pod(),
             );
         }
-        // The full decoder lets a nested message end early, at the border of a field.
-        (Err(Malformed::Truncated), Ok(_)) => {}
+        // The full decoder lets a nested message end early, at the border of a field, and joins the
+        // parts of one.
+        (Err(Malformed::Truncated | Malformed::Repeated), Ok(_)) => {}
         (Err(lazy), Ok(_)) => panic!("only the lazy reader finds a mistake: {lazy}"),
         (Err(_), Err(_)) => {}
     }
@@ -243,6 +244,30 @@ fn an_empty_request_has_an_empty_pod() {
     let request = RunPodSandbox::parse(&[]).unwrap();
     assert_eq!(request.pod_name(), "");
     assert_eq!(request.pod(), Ok(&api::PodSandbox::default()));
+}
+
+#[test]
+fn a_pod_or_container_in_two_parts_is_refused_and_not_read_in_part() {
+    let pod = testing::pod("p", []);
+    let container = testing::container(&pod, "c");
+    let request = |pod: Option<api::PodSandbox>, container: Option<api::Container>| {
+        api::CreateContainerRequest {
+            pod: pod.into(),
+            container: container.into(),
+            ..Default::default()
+        }
+        .write_to_bytes()
+        .unwrap()
+    };
+    let whole = request(Some(pod), Some(container));
+    for part in [
+        request(Some(api::PodSandbox::default()), None),
+        request(None, Some(api::Container::default())),
+    ] {
+        let bytes = [whole.as_slice(), &part].concat();
+        let parsed = CreateContainer::parse(&bytes).map(drop);
+        assert_eq!(parsed, Err(Malformed::Repeated));
+    }
 }
 
 #[test]
