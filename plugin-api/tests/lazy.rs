@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use nri_plugin_api::protobuf::{Message, MessageField};
 use nri_plugin_api::request::{ContainerView, PodView, Request};
 use nri_plugin_api::testing;
-use nri_plugin_api::{CreateContainer, Malformed, RunPodSandbox, Synchronize, api};
+use nri_plugin_api::{
+    CreateContainer, Malformed, RunPodSandbox, Synchronize, UpdateContainer, api,
+};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -268,6 +270,25 @@ fn a_pod_or_container_in_two_parts_is_refused_and_not_read_in_part() {
         let parsed = CreateContainer::parse(&bytes).map(drop);
         assert_eq!(parsed, Err(Malformed::Repeated));
     }
+}
+
+#[test]
+fn resources_in_two_parts_are_joined() {
+    let part = |cpus: &str, mems: &str| {
+        let mut request = api::UpdateContainerRequest::new();
+        let resources = request.linux_resources.mut_or_insert_default();
+        let cpu = resources.cpu.mut_or_insert_default();
+        (cpu.cpus, cpu.mems) = (cpus.to_owned(), mems.to_owned());
+        request.write_to_bytes().unwrap()
+    };
+    let bytes = [part("0-3", ""), part("", "1")].concat();
+    let request = UpdateContainer::parse(&bytes).unwrap();
+    let resources = request.linux_resources().unwrap();
+    assert_eq!(
+        resources,
+        *request.message().unwrap().linux_resources,
+        "the full decoder joins them"
+    );
 }
 
 #[test]
