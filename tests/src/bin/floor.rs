@@ -2,7 +2,9 @@
 //! made beforehand, no library but std. The bench measures against it, since
 //! no plugin can be faster.
 //!
-//! `floor SOCKET INDEX NAME` serves until the runtime closes the connection.
+//! `floor SOCKET INDEX NAME [EVENTS]` serves until the runtime closes the
+//! connection. EVENTS is the mask of events that it subscribes to, by default
+//! that of CreateContainer.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,27 +17,34 @@ const RUNTIME_SERVICE: u32 = 2;
 const REQUEST: u8 = 1;
 const RESPONSE: u8 = 2;
 
+/// The event in a subscription's mask.
+const CREATE_CONTAINER: u16 = 1 << 3;
+
 const MUX_HEADER: usize = 8;
 const TTRPC_HEADER: usize = 10;
 
 /// Bodies of answers: encoded ttrpc `Response`s, whose field 2 is the payload.
 const EMPTY: &[u8] = &[];
-/// `ConfigureResponse.events`: CreateContainer alone.
-const CREATE_CONTAINER_ONLY: &[u8] = &[0x12, 2, 0x10, 0x08];
 /// `SynchronizeResponse.more`, the answer to each chunk but the last.
 const MORE: &[u8] = &[0x12, 2, 0x10, 1];
 
 fn main() -> io::Result<()> {
     let args: Vec<String> = std::env::args().collect();
-    let [_, socket, index, name] = args.as_slice() else {
+    let [_, socket, index, name, events @ ..] = args.as_slice() else {
         return Err(io::Error::new(
             ErrorKind::InvalidInput,
-            "usage: floor SOCKET INDEX NAME",
+            "usage: floor SOCKET INDEX NAME [EVENTS]",
         ));
+    };
+    let events = match events.first() {
+        None => CREATE_CONTAINER,
+        Some(mask) => mask
+            .parse()
+            .map_err(|error| io::Error::new(ErrorKind::InvalidInput, error))?,
     };
     let mut stream = UnixStream::connect(socket)?;
     stream.write_all(&register(name, index))?;
-    serve(stream)
+    serve(stream, &subscription(events))
 }
 
 /// The call of `Runtime.RegisterPlugin`, with its frame.
@@ -50,8 +59,15 @@ fn register(name: &str, index: &str) -> Vec<u8> {
     framed(RUNTIME_SERVICE, 1, REQUEST, &body)
 }
 
+/// The body that answers Configure: `ConfigureResponse.events`.
+fn subscription(events: u16) -> Vec<u8> {
+    let (low, middle, high) = (events & 0x7f, events >> 7 & 0x7f, events >> 14);
+    let varint = [low | 0x80, middle | 0x80, high].map(|part| part.to_le_bytes()[0]);
+    field(2, &[&[2 << 3][..], &varint].concat())
+}
+
 /// Reads requests and answers each, in one write, until the connection ends.
-fn serve(mut stream: UnixStream) -> io::Result<()> {
+fn serve(mut stream: UnixStream, subscription: &[u8]) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 16];
     let mut filled = 0;
     let mut messages = Vec::new();
@@ -68,7 +84,7 @@ fn serve(mut stream: UnixStream) -> io::Result<()> {
         }
         while let Some(length) = complete(&messages) {
             let request = u32::from_be_bytes([messages[4], messages[5], messages[6], messages[7]]);
-            let body = answer(&messages[TTRPC_HEADER..length]);
+            let body = answer(&messages[TTRPC_HEADER..length], subscription);
             stream.write_all(&framed(PLUGIN_SERVICE, request, RESPONSE, body))?;
             messages.drain(..length);
         }
@@ -101,9 +117,9 @@ fn complete(messages: &[u8]) -> Option<usize> {
 }
 
 /// The body of the answer to an encoded ttrpc `Request`.
-fn answer(request: &[u8]) -> &'static [u8] {
+fn answer<'a>(request: &[u8], subscription: &'a [u8]) -> &'a [u8] {
     match find(request, 2) {
-        Some(b"Configure") => CREATE_CONTAINER_ONLY,
+        Some(b"Configure") => subscription,
         Some(b"Synchronize") if has_more(find(request, 3).unwrap_or_default()) => MORE,
         _ => EMPTY,
     }

@@ -11,10 +11,16 @@ use serde_json::json;
 /// Index of the first plugin.
 const FIRST_INDEX: u8 = 10;
 
+/// The mask of all events, 0x3FFF.
+const ALL_EVENTS: &str = "16383";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contestant {
     /// The bare responder, a process each.
     Floor,
+    /// The same, subscribed to all events, as loggers are. CreateContainer is two
+    /// calls then: the runtime has the outcome validated as well.
+    FloorOfAll,
     /// The smallest plugin on the reference stub, a process each.
     Go,
     /// nri-host with device injectors.
@@ -37,7 +43,7 @@ pub(crate) struct Running {
 impl Contestant {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Floor => "bare responder",
+            Self::Floor | Self::FloorOfAll => "bare responder",
             Self::Go => "Go stub",
             Self::Injectors | Self::Loggers | Self::Both => "nri-host",
         }
@@ -56,13 +62,11 @@ impl Contestant {
             plugins,
         };
         match self {
-            Self::Floor => running.start_each(&floor()?, indexes, socket)?,
+            Self::Floor => running.start_each(&floor()?, indexes, socket, &[])?,
+            Self::FloorOfAll => running.start_each(&floor()?, indexes, socket, &[ALL_EVENTS])?,
             Self::Go => {
-                running.start_each(
-                    &reference::programs()?.join("smallest-plugin"),
-                    indexes,
-                    socket,
-                )?;
+                let program = reference::programs()?.join("smallest-plugin");
+                running.start_each(&program, indexes, socket, &[])?;
             }
             Self::Injectors | Self::Loggers | Self::Both => {
                 let builder = Host::builder().socket(socket);
@@ -80,7 +84,7 @@ impl Contestant {
         let logger = match self {
             Self::Loggers => true,
             Self::Both => index % 2 == 1,
-            Self::Floor | Self::Go | Self::Injectors => false,
+            Self::Floor | Self::FloorOfAll | Self::Go | Self::Injectors => false,
         };
         if logger {
             return Component::new(&name, index, "libnri_logger.so");
@@ -96,11 +100,13 @@ impl Running {
         program: &Path,
         indexes: std::ops::Range<u8>,
         socket: &Path,
+        more: &[&str],
     ) -> Result<()> {
         for index in indexes {
             let process = Command::new(program)
                 .arg(socket)
                 .args([index.to_string(), format!("bench{index}")])
+                .args(more)
                 // The stub logs each start.
                 .stderr(Stdio::null())
                 .spawn()

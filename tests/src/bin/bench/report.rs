@@ -18,7 +18,7 @@ const RECONNECT_TARGET: Duration = Duration::from_millis(15);
 /// compared with.
 #[derive(Debug)]
 pub(crate) struct Race {
-    what: &'static str,
+    pub(crate) what: &'static str,
     work: Work,
     plugins: u8,
     contestants: Vec<Contestant>,
@@ -203,6 +203,9 @@ impl fmt::Display for Report {
                 "{:<32}{floor:>14}  {go:<27}{host:<27}{:.2} {verdict}",
                 race.what, race.target
             )?;
+        }
+        if self.memory.is_empty() {
+            return Ok(());
         }
         writeln!(f, "\nmemory (PSS)")?;
         for (what, kib, limited) in &self.memory {
