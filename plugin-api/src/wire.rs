@@ -1,6 +1,7 @@
 //! Reads the protobuf wire format without building messages.
 //!
-//! Only what the lazy requests need: a walk over the fields of one message.
+//! Only what the lazy requests need: a walk over the fields of one message. Whatever the full
+//! decoder accepts is accepted here, too.
 
 /// Why an encoded message cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,9 +25,6 @@ pub enum Malformed {
     /// Groups are nested too deeply.
     #[error("the message is nested too deeply")]
     Depth,
-    /// A pod or container comes in several parts, which no encoder writes.
-    #[error("the message has a pod or container twice")]
-    Repeated,
     /// The message has the shape of the protocol, but cannot be decoded in full.
     #[error("the message cannot be decoded in full")]
     Message,

@@ -115,9 +115,8 @@ fn agree_on(bytes: &[u8]) {
                 request.pod(),
             );
         }
-        // The full decoder lets a nested message end early, at the border of a field, and joins the
-        // parts of one.
-        (Err(Malformed::Truncated | Malformed::Repeated), Ok(_)) => {}
+        // The full decoder lets a nested message end early, at the border of a field.
+        (Err(Malformed::Truncated), Ok(_)) => {}
         (Err(lazy), Ok(_)) => panic!("only the lazy reader finds a mistake: {lazy}"),
         (Err(_), Err(_)) => {}
     }
@@ -249,46 +248,28 @@ fn an_empty_request_has_an_empty_pod() {
 }
 
 #[test]
-fn a_pod_or_container_in_two_parts_is_refused_and_not_read_in_part() {
-    let pod = testing::pod("p", []);
-    let container = testing::container(&pod, "c");
-    let request = |pod: Option<api::PodSandbox>, container: Option<api::Container>| {
-        api::CreateContainerRequest {
-            pod: pod.into(),
-            container: container.into(),
+fn of_a_part_that_comes_twice_the_last_one_counts_for_all_readers() {
+    let request = |pod: &str, resources: api::LinuxResources| {
+        api::UpdateContainerRequest {
+            pod: MessageField::some(testing::pod(pod, [])),
+            linux_resources: MessageField::some(resources),
             ..Default::default()
         }
         .write_to_bytes()
         .unwrap()
     };
-    let whole = request(Some(pod), Some(container));
-    for part in [
-        request(Some(api::PodSandbox::default()), None),
-        request(None, Some(api::Container::default())),
-    ] {
-        let bytes = [whole.as_slice(), &part].concat();
-        let parsed = CreateContainer::parse(&bytes).map(drop);
-        assert_eq!(parsed, Err(Malformed::Repeated));
-    }
-}
-
-#[test]
-fn resources_in_two_parts_are_joined() {
-    let part = |cpus: &str, mems: &str| {
-        let mut request = api::UpdateContainerRequest::new();
-        let resources = request.linux_resources.mut_or_insert_default();
-        let cpu = resources.cpu.mut_or_insert_default();
-        (cpu.cpus, cpu.mems) = (cpus.to_owned(), mems.to_owned());
-        request.write_to_bytes().unwrap()
-    };
-    let bytes = [part("0-3", ""), part("", "1")].concat();
+    let (mut first, mut last) = (api::LinuxResources::new(), api::LinuxResources::new());
+    first.cpu.mut_or_insert_default().cpus = "0".to_owned();
+    last.memory.mut_or_insert_default();
+    let bytes = [request("first", first), request("last", last)].concat();
     let request = UpdateContainer::parse(&bytes).unwrap();
-    let resources = request.linux_resources().unwrap();
+    let message = request.message().unwrap();
+    same_pod(request.pod_view(), &message.pod);
     assert_eq!(
-        resources,
-        *request.message().unwrap().linux_resources,
-        "the full decoder joins them"
+        request.linux_resources().as_ref(),
+        Ok(&*message.linux_resources)
     );
+    assert_eq!(request.pod_name(), "last");
 }
 
 #[test]

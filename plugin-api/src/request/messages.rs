@@ -103,13 +103,10 @@ requests! {
 
 /// Decodes a message field that is not worth decoding the whole request for.
 fn decode_field<T: Message>(payload: &[u8], number: u32) -> Result<T, Malformed> {
-    let mut message = T::new();
-    for part in wire::bytes_fields(payload, number) {
-        message
-            .merge_from_bytes(part)
-            .map_err(|_| Malformed::Message)?;
-    }
-    Ok(message)
+    let bytes = wire::bytes_fields(payload, number)
+        .last()
+        .unwrap_or_default();
+    T::parse_from_bytes(bytes).map_err(|_| Malformed::Message)
 }
 
 impl Request<'_, api::UpdateContainerRequest> {

@@ -55,33 +55,37 @@ impl<'a, M: RequestMessage> Request<'a, M> {
     ///
     /// The message is malformed, where an accessor would have to read it.
     pub fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
-        let (mut pod, mut container) = (None, None);
-        let (mut pods, mut containers) = (Vec::new(), Vec::new());
+        let mut request = Self::empty(payload);
         for field in Fields::new(payload) {
             let field = field?;
-            let Value::Bytes(bytes) = field.value else {
-                continue;
-            };
-            match (field.number, M::SHAPE) {
-                (POD, Shape::Lists) => pods.push(PodView::read(bytes)?),
-                (CONTAINER, Shape::Lists) => containers.push(ContainerView::read(bytes)?),
-                (POD, _) => set_once(&mut pod, PodView::read(bytes)?)?,
-                (CONTAINER, Shape::PodAndContainer) => {
-                    set_once(&mut container, ContainerView::read(bytes)?)?;
+            match (field.number, field.value, M::SHAPE) {
+                (POD, Value::Bytes(bytes), Shape::Lists) => {
+                    request.pods.push(PodView::read(bytes)?);
+                }
+                (CONTAINER, Value::Bytes(bytes), Shape::Lists) => {
+                    request.containers.push(ContainerView::read(bytes)?);
+                }
+                (POD, Value::Bytes(bytes), _) => request.pod = PodView::read(bytes)?,
+                (CONTAINER, Value::Bytes(bytes), Shape::PodAndContainer) => {
+                    request.container = ContainerView::read(bytes)?;
                 }
                 _ => {}
             }
         }
-        Ok(Self {
+        Ok(request)
+    }
+
+    fn empty(payload: &'a [u8]) -> Self {
+        Self {
             payload,
-            pod: pod.unwrap_or_default(),
-            container: container.unwrap_or_default(),
-            pods,
-            containers,
+            pod: PodView::default(),
+            container: ContainerView::default(),
+            pods: Vec::new(),
+            containers: Vec::new(),
             decoded_pod: OnceCell::new(),
             decoded_container: OnceCell::new(),
             decoded: OnceCell::new(),
-        })
+        }
     }
 
     /// The message as the runtime sent it.
@@ -96,14 +100,6 @@ impl<'a, M: RequestMessage> Request<'a, M> {
     /// The message cannot be decoded.
     pub fn message(&self) -> Result<&M, Malformed> {
         decode_once(&self.decoded, self.payload)
-    }
-}
-
-/// Protobuf joins the parts of a message that comes several times; a view is of one part.
-fn set_once<T>(place: &mut Option<T>, view: T) -> Result<(), Malformed> {
-    match place.replace(view) {
-        None => Ok(()),
-        Some(_) => Err(Malformed::Repeated),
     }
 }
 
