@@ -20,8 +20,9 @@ use super::ttrpc::Outgoing;
 
 /// How long a message may take to be written: half the time that a runtime gives a call.
 const WRITE_LIMIT: Duration = Duration::from_secs(1);
-/// A request of common size in one read. Larger ones come in several.
-const READ_BUFFER: usize = 32 << 10;
+/// Most that is read at once. The allocator takes a piece of this size from the system, untouched, so
+/// a connection with requests of common size uses a few pages of it.
+const READ_BUFFER: usize = 256 << 10;
 
 /// How a connection ended.
 #[derive(Debug, Error)]

@@ -205,30 +205,42 @@ pub fn split_state_change(message: &[u8]) -> Result<(u32, Vec<u8>), Malformed> {
     Ok((event, request))
 }
 
-/// Splits a chunk of Synchronize into whether there is more to come, and the rest of it.
-///
-/// Protobuf merges repeated fields of concatenated messages, so the rests of all chunks, one after
-/// the other, are the whole message.
-///
-/// # Errors
-///
-/// When the message is malformed.
-pub fn split_synchronize(chunk: &[u8], joined: &mut Vec<u8>) -> Result<bool, Malformed> {
-    const MORE: u32 = 3;
-    let mut more = false;
-    let mut rest_from = 0;
-    let mut at = 0;
-    for field in Fields::of(chunk) {
-        let field = field?;
-        if field.number == MORE {
-            more = matches!(field.value, Value::Varint(value) if value != 0);
-            joined.extend_from_slice(&chunk[rest_from..at]);
-            rest_from = at + field.encoded.len();
+/// A chunk of Synchronize.
+#[derive(Debug)]
+pub struct Chunk<'a> {
+    /// There is more to come.
+    pub more: bool,
+    /// The chunk without saying so, in pieces.
+    ///
+    /// Protobuf merges repeated fields of concatenated messages, so the pieces of all chunks, one
+    /// after the other, are the whole message.
+    pub pieces: Vec<&'a [u8]>,
+}
+
+impl<'a> Chunk<'a> {
+    /// Reads a chunk.
+    ///
+    /// # Errors
+    ///
+    /// When the message is malformed.
+    pub fn read(chunk: &'a [u8]) -> Result<Self, Malformed> {
+        const MORE: u32 = 3;
+        let mut more = false;
+        let mut pieces = Vec::new();
+        let mut rest_from = 0;
+        let mut at = 0;
+        for field in Fields::of(chunk) {
+            let field = field?;
+            if field.number == MORE {
+                more = matches!(field.value, Value::Varint(value) if value != 0);
+                pieces.push(&chunk[rest_from..at]);
+                rest_from = at + field.encoded.len();
+            }
+            at += field.encoded.len();
         }
-        at += field.encoded.len();
+        pieces.push(&chunk[rest_from..]);
+        Ok(Self { more, pieces })
     }
-    joined.extend_from_slice(&chunk[rest_from..]);
-    Ok(more)
 }
 
 /// The adjustment in a `CreateContainerResponse` sets a sysctl.
@@ -380,8 +392,10 @@ mod tests {
                 more,
                 ..Default::default()
             };
-            let said = split_synchronize(&chunk.write_to_bytes().unwrap(), &mut joined).unwrap();
-            assert_eq!(said, more);
+            let bytes = chunk.write_to_bytes().unwrap();
+            let chunk = Chunk::read(&bytes).unwrap();
+            assert_eq!(chunk.more, more);
+            joined.extend(chunk.pieces.concat());
         }
         let whole = api::SynchronizeRequest::parse_from_bytes(&joined).unwrap();
         let names: Vec<&str> = whole.pods.iter().map(|pod| pod.name.as_str()).collect();
@@ -458,9 +472,9 @@ mod tests {
 
         #[test]
         fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..256)) {
-            let mut joined = Vec::new();
-            let _ = split_synchronize(&bytes, &mut joined);
-            prop_assert!(joined.len() <= bytes.len());
+            if let Ok(chunk) = Chunk::read(&bytes) {
+                prop_assert!(chunk.pieces.concat().len() <= bytes.len());
+            }
             if let Ok((_, request)) = split_state_change(&bytes) {
                 prop_assert!(request.len() <= bytes.len());
             }

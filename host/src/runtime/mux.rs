@@ -20,9 +20,6 @@ pub const FRAME_HEADER_LEN: usize = 8;
 /// Largest payload of a frame in bytes, as the reference library has it.
 pub const MAX_FRAME: usize = MAX_BODY + HEADER_LEN;
 
-/// Most that is allocated for a message before its bytes have come.
-const MAX_RESERVED: usize = 64 << 10;
-
 /// What cannot be skipped over: the connection is of no use any more.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum MuxError {
@@ -51,8 +48,7 @@ pub struct Message {
 
 /// Puts messages together from the bytes of a socket.
 ///
-/// Holds at most one unfinished message a stream, and allocates for a large one only as its bytes
-/// arrive.
+/// Holds at most one unfinished message a stream, of at most [`MAX_BODY`] bytes.
 #[derive(Debug, Default)]
 pub struct Inbound {
     frame_header: [u8; FRAME_HEADER_LEN],
@@ -147,7 +143,7 @@ impl Assembler {
                 self.body_left = Header::decode(self.header).body_len;
                 self.oversized = self.body_left > MAX_BODY;
                 if !self.oversized {
-                    self.body.reserve(self.body_left.min(MAX_RESERVED));
+                    self.body.reserve_exact(self.body_left);
                 }
             }
             let (now, rest) = bytes.split_at(self.body_left.min(bytes.len()));

@@ -17,9 +17,9 @@ use tokio::sync::Notify;
 use ttrpc::proto::{Code, Request, Response};
 
 use super::connection::{Connection, Lost, Patience};
-use super::fields::{self, Malformed};
+use super::fields::{self, Chunk, Malformed};
 use super::mux::{Message, PLUGIN_STREAM, RUNTIME_STREAM};
-use super::ttrpc::{Answer, MAX_BODY, MessageKind, Outgoing};
+use super::ttrpc::{Answer, IncomingRequest, MAX_BODY, MessageKind, Outgoing};
 use super::version::{EVENTS_BEFORE_0_10, RuntimeVersion, event_mask};
 
 const PLUGIN_SERVICE: &str = "nri.pkg.api.v1alpha1.Plugin";
@@ -357,12 +357,11 @@ impl Session {
             };
             return Err(HostAnswer { answer, then });
         }
-        let request = Request::parse_from_bytes(&message.body)
-            .map_err(|error| invalid(&format_args!("the request cannot be read: {error}")))?;
-        if request.service != PLUGIN_SERVICE {
-            return Err(Answer::unimplemented(&request.service, &request.method).into());
-        }
         let number = message.header.stream_number;
+        let request = IncomingRequest::read(&message.body).map_err(|e| unreadable(&e))?;
+        if request.service != PLUGIN_SERVICE {
+            return Err(Answer::unimplemented(request.service, request.method).into());
+        }
         let time = self.time_for(&request);
         let call = |method: Method, dialect, payload| {
             if self.registration.methods & method.bit() == 0 {
@@ -383,30 +382,30 @@ impl Session {
                 time,
             })
         };
-        match (request.method.as_str(), Method::from_name(&request.method)) {
-            ("Configure", _) => Err(self.configure(&request.payload)),
+        match (request.method, Method::from_name(request.method)) {
+            ("Configure", _) => Err(self.configure(request.payload)),
             ("Shutdown", _) => Err(Answer::EMPTY.into()),
             ("StateChange", _) => {
                 let (event, payload) =
-                    fields::split_state_change(&request.payload).map_err(|e| unreadable(&e))?;
+                    fields::split_state_change(request.payload).map_err(|e| unreadable(&e))?;
                 match state_change(event) {
                     Some(method) => call(method, Dialect::StateChange, payload),
                     None => Err(Answer::EMPTY.into()),
                 }
             }
             (_, Some(Method::Synchronize)) => {
-                let payload = self.join_chunk(&request.payload)?;
+                let payload = self.join_chunk(request.payload)?;
                 call(Method::Synchronize, Dialect::Dedicated, payload)
             }
-            (_, Some(method)) => call(method, Dialect::Dedicated, request.payload),
-            (_, None) => Err(Answer::unimplemented(&request.service, &request.method).into()),
+            (_, Some(method)) => call(method, Dialect::Dedicated, request.payload.to_vec()),
+            (_, None) => Err(Answer::unimplemented(request.service, request.method).into()),
         }
     }
 
-    fn time_for(&self, request: &Request) -> Duration {
-        match u64::try_from(request.timeout_nano) {
-            Ok(nanos) if nanos > 0 => Duration::from_nanos(nanos),
-            _ => lock(&self.progress)
+    fn time_for(&self, request: &IncomingRequest<'_>) -> Duration {
+        match request.time {
+            Some(time) => time,
+            None => lock(&self.progress)
                 .configured
                 .as_ref()
                 .and_then(|configured| configured.request_timeout)
@@ -466,11 +465,14 @@ impl Session {
 
     /// The whole of Synchronize, or the answer to a chunk that is not the last.
     fn join_chunk(&self, chunk: &[u8]) -> Result<Vec<u8>, Answer> {
+        let Chunk { more, pieces } = Chunk::read(chunk).map_err(|e| unreadable(&e))?;
         let mut joined = lock(&self.chunks);
-        let wanted = self.registration.methods & Method::Synchronize.bit() != 0;
-        let mut unwanted = Vec::new();
-        let into = if wanted { &mut *joined } else { &mut unwanted };
-        let more = fields::split_synchronize(chunk, into).map_err(|e| unreadable(&e))?;
+        if self.registration.methods & Method::Synchronize.bit() != 0 {
+            joined.reserve(chunk.len());
+            for piece in pieces {
+                joined.extend_from_slice(piece);
+            }
+        }
         if joined.len() > MAX_SYNCHRONIZE {
             *joined = Vec::new();
             let text = format!("the synchronization has more than {MAX_SYNCHRONIZE} bytes");

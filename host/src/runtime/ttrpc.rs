@@ -5,9 +5,11 @@
 //! the header and a frame with the whole body; never anything else, and never two messages in one.
 
 use std::io::IoSlice;
+use std::time::Duration;
 
 use ttrpc::proto::{Code, Request, Response, Status};
 
+use super::fields::{Fields, Malformed, Value};
 use super::mux::FRAME_HEADER_LEN;
 
 /// Length of a message's header in bytes.
@@ -183,6 +185,54 @@ fn encode(message: &impl protobuf::Message) -> Vec<u8> {
         .expect("encoding into memory fails only past 2 GiB")
 }
 
+/// A call of the runtime, read where it stands: its payload can be millions of bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IncomingRequest<'a> {
+    /// Name of the service.
+    pub service: &'a str,
+    /// Name of the method.
+    pub method: &'a str,
+    /// The encoded request message of the method.
+    pub payload: &'a [u8],
+    /// Time that is left for the answer, if the call says so.
+    pub time: Option<Duration>,
+}
+
+impl<'a> IncomingRequest<'a> {
+    /// Reads the body of a message, a `ttrpc.Request`.
+    ///
+    /// # Errors
+    ///
+    /// When it is malformed.
+    pub fn read(body: &'a [u8]) -> Result<Self, Malformed> {
+        let text = |bytes: &'a [u8], field| {
+            std::str::from_utf8(bytes).map_err(|_| Malformed::NotUtf8 {
+                message: "Request",
+                field,
+            })
+        };
+        let mut request = Self::default();
+        for field in Fields::of(body) {
+            let field = field?;
+            match (field.number, field.value) {
+                (1, Value::Bytes(service)) => request.service = text(service, 1)?,
+                (2, Value::Bytes(method)) => request.method = text(method, 2)?,
+                (3, Value::Bytes(payload)) => request.payload = payload,
+                // Negative or none: the runtime does not say.
+                (4, Value::Varint(nanos)) => {
+                    request.time = i64::try_from(nanos)
+                        .ok()
+                        .and_then(|nanos| u64::try_from(nanos).ok())
+                        .filter(|nanos| *nanos > 0)
+                        .map(Duration::from_nanos);
+                }
+                _ => {}
+            }
+        }
+        Ok(request)
+    }
+}
+
 /// What the runtime gets for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -272,6 +322,29 @@ mod tests {
             assert_eq!(response.payload.len(), payload);
             assert_eq!(response.status.code(), Code::OK);
         }
+    }
+
+    #[test]
+    fn a_request_is_read_as_the_crate_of_its_message_reads_it() {
+        for timeout_nano in [0, -1, 1, 2_000_000_000, i64::MAX] {
+            let request = Request {
+                service: "a.Service".into(),
+                method: "Call".into(),
+                payload: vec![1, 2, 3],
+                timeout_nano,
+                ..Default::default()
+            };
+            let body = request.write_to_bytes().unwrap();
+            let read = IncomingRequest::read(&body).unwrap();
+            assert_eq!((read.service, read.method), ("a.Service", "Call"));
+            assert_eq!(read.payload, [1, 2, 3]);
+            let nanos = u64::try_from(timeout_nano).ok().filter(|nanos| *nanos > 0);
+            assert_eq!(read.time, nanos.map(Duration::from_nanos));
+        }
+        assert!(matches!(
+            IncomingRequest::read(&[0x0a, 5]),
+            Err(Malformed::Truncated)
+        ));
     }
 
     #[test]
