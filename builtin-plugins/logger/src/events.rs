@@ -2,6 +2,14 @@
 
 use nri_plugin_api::{Method, MethodSet};
 
+/// What the groups choose from: all but `ValidateContainerAdjustment`.
+///
+/// Whoever subscribes to it has a say in whether containers are created: a failure there refuses the
+/// container, whatever `on_failure` is, since what was not checked has not passed. A logger must not
+/// be able to do that by mere default. Besides, the runtime makes a second call for each creation.
+/// Who wants it all the same names it.
+const GROUPED: MethodSet = MethodSet::ALL.without(Method::ValidateContainerAdjustment);
+
 /// Why a name is none of an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EventError {
@@ -36,11 +44,13 @@ fn named(name: &str) -> Result<Vec<Method>, EventError> {
         return Err(EventError::Empty);
     }
     let with = |part: &str| {
-        let all = Method::ALL.iter().copied();
-        all.filter(|method| method.name().contains(part)).collect()
+        let grouped = GROUPED.iter();
+        grouped
+            .filter(|method| method.name().contains(part))
+            .collect()
     };
     Ok(match name.to_ascii_lowercase().as_str() {
-        "all" => Method::ALL.to_vec(),
+        "all" => GROUPED.iter().collect(),
         "pod" | "podsandbox" => with("Pod"),
         "container" => with("Container"),
         _ => {
@@ -62,7 +72,9 @@ mod tests {
 
     #[test]
     fn groups_are_found_by_what_the_names_contain() {
-        assert_eq!(parse("all"), Ok(MethodSet::ALL));
+        let all = parse("all").unwrap();
+        assert!(all.contains(Method::Synchronize));
+        assert_eq!(all.iter().count(), 14);
         let pod = MethodSet::of(&[
             Method::RunPodSandbox,
             Method::UpdatePodSandbox,
@@ -73,9 +85,26 @@ mod tests {
         assert_eq!(parse("pod"), Ok(pod));
         assert_eq!(parse("PodSandbox"), Ok(pod));
         let container = parse("container").unwrap();
-        assert!(container.contains(Method::ValidateContainerAdjustment));
+        assert!(container.contains(Method::CreateContainer));
         assert!(!container.contains(Method::Synchronize));
-        assert_eq!(container.iter().count(), 9);
+        assert_eq!(container.iter().count(), 8);
+    }
+
+    /// A failure in `ValidateContainerAdjustment` refuses the container: that risk is taken by name
+    /// or not at all.
+    #[test]
+    fn no_group_lets_a_logger_refuse_containers() {
+        for group in ["all", "pod", "podsandbox", "container", "all,pod,container"] {
+            let methods = parse(group).unwrap();
+            assert!(
+                !methods.contains(Method::ValidateContainerAdjustment),
+                "{group}"
+            );
+        }
+        assert_eq!(
+            parse("all, validatecontaineradjustment"),
+            Ok(MethodSet::ALL)
+        );
     }
 
     #[test]

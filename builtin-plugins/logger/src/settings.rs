@@ -28,7 +28,8 @@ const DEFAULT_QUEUE_BYTES: usize = 16 << 20;
 pub struct RawSettings {
     /// Where lines are appended. By default they go to the host's log.
     pub file: Option<PathBuf>,
-    /// The events to write: names, or the groups `all`, `pod` and `container`.
+    /// The events to write: names, or the groups `all`, `pod` and `container`, in none of which is
+    /// `ValidateContainerAdjustment`.
     pub events: Vec<String>,
     /// How many events may wait to be written.
     pub queue: usize,
@@ -103,7 +104,7 @@ impl Settings {
 
 fn methods(names: &[String], mistakes: &mut ConfigMistakes) -> MethodSet {
     if names.is_empty() {
-        mistakes.add("events", "names no event: leave it out to have all");
+        mistakes.add("events", "names no event: leave it out to have \"all\"");
     }
     let mut methods = Vec::new();
     for (i, name) in names.iter().enumerate() {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nri_logger::Logger;
 use nri_plugin_api::testing::{self, Harness, json};
-use nri_plugin_api::{Method, api};
+use nri_plugin_api::{Method, MethodSet, api};
 use serde_json::Value;
 
 /// What a logger does with a few requests: its lines, after it has ended.
@@ -19,6 +19,11 @@ fn lines(config: &Value, requests: impl FnOnce(&mut Harness<Logger>)) -> Vec<Val
     requests(&mut logger);
     drop(logger);
     read(&path)
+}
+
+/// The settings with which nothing is left out.
+fn everything() -> Value {
+    json!({"events": ["all", "ValidateContainerAdjustment"]})
 }
 
 fn read(path: &Path) -> Vec<Value> {
@@ -58,7 +63,7 @@ macro_rules! call_all_pods {
 fn every_event_becomes_one_line() {
     let pod = testing::pod("web", [("a", "b")]);
     let container = testing::container(&pod, "nginx");
-    let lines = lines(&json!({}), |logger| {
+    let lines = lines(&everything(), |logger| {
         let _answer = logger.synchronize(&[], &[]).answer();
         call_all_pods!(
             logger,
@@ -161,7 +166,7 @@ fn secrets_in_variables_are_hidden_wherever_they_stand() {
         ..Default::default()
     };
     container.hooks = Some(hooks()).into();
-    let lines = lines(&json!({}), |logger| {
+    let lines = lines(&everything(), |logger| {
         call_all!(
             logger,
             pod,
@@ -198,7 +203,7 @@ fn secrets_in_variables_are_hidden_wherever_they_stand() {
 
 #[test]
 fn a_check_of_adjustments_is_written_with_owners_and_plugins() {
-    let lines = lines(&json!({}), |logger| {
+    let lines = lines(&everything(), |logger| {
         let message = request(|message: &mut api::ValidateContainerAdjustmentRequest| {
             let owners = message.owners.mut_or_insert_default();
             let of_container = owners.owners.entry("id".to_owned()).or_default();
@@ -351,10 +356,19 @@ fn only_the_events_of_the_settings_are_subscribed_to() {
         [Method::CreateContainer]
     );
     assert_eq!(methods(json!(["pod"])).len(), 5);
-    assert_eq!(methods(json!(["container", "synchronize"])).len(), 10);
+    assert_eq!(methods(json!(["container", "synchronize"])).len(), 9);
     assert_eq!(methods(json!(["pod, createcontainer"])).len(), 6);
-    let mut logger = Harness::<Logger>::create(json!({})).unwrap();
-    assert_eq!(logger.methods().iter().count(), 15);
+}
+
+/// A failure in `ValidateContainerAdjustment` refuses the container, whatever `on_failure` is. Nobody
+/// who switches a log on expects that.
+#[test]
+fn a_logger_can_refuse_no_container_unless_it_is_told_to_log_the_check() {
+    let methods = |config| Harness::<Logger>::create(config).unwrap().methods();
+    let harmless = MethodSet::ALL.without(Method::ValidateContainerAdjustment);
+    assert_eq!(methods(json!({})), harmless);
+    assert_eq!(methods(json!({"events": ["all"]})), harmless);
+    assert_eq!(methods(everything()), MethodSet::ALL);
 }
 
 #[test]
