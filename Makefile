@@ -19,7 +19,7 @@ bench: ## Measure calls, memory and reconnecting beside the smallest plugins the
 	$(CARGO) build --release --package nri-host-tests --bin floor --bin bench
 	$(CARGO) run --release --package nri-host-tests --bin bench
 
-soak: packages ## Run what takes long: storms and leak hunts
+soak: packages ## Run what takes long: every supported release of containerd
 	$(CARGO) test --release --package nri-host-tests -- --ignored --nocapture --test-threads=1
 
 lint: ## Check formatting, lints, documentation, licences and the systemd unit
