@@ -27,6 +27,7 @@ pub mod cli;
 pub mod component;
 pub mod config;
 pub mod exit;
+mod lock;
 pub mod process;
 pub mod runtime;
 pub mod supervisor;

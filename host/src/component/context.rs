@@ -9,7 +9,7 @@
 )]
 
 use std::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use nri_plugin_api::abi::{
@@ -17,6 +17,7 @@ use nri_plugin_api::abi::{
 };
 
 use super::policy::cut;
+use crate::lock::lock;
 use crate::runtime::ttrpc::MAX_BODY;
 
 /// Largest reply in bytes: what fits a message together with its envelope.
@@ -324,11 +325,6 @@ unsafe extern "C" fn report_config_error(
             });
         }
     }
-}
-
-/// What is locked stays in order even if its holder panicked: each update is a single step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use super::load::Library;
 use super::policy::{Failure, Outcome, Policy, Subject};
 use super::turn::Turn;
 use super::watchdog::{Key, Watchdog};
+use crate::lock::lock;
 use crate::runtime::connection::Patience;
 use crate::runtime::fields;
 use crate::runtime::session::{Call, Session};
@@ -512,11 +513,6 @@ impl Drop for Served {
     fn drop(&mut self) {
         self.watchdog.forget(self.key);
     }
-}
-
-/// What is locked stays in order even if its holder panicked: each update is a single step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::thread;
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
 use super::seat::{Seat, Served};
+use crate::lock::lock;
 use crate::runtime::session::End;
 
 /// What an event is about, in the lowest bit of its data.
@@ -149,10 +150,7 @@ impl Watchdog {
     }
 
     fn watched(&self) -> MutexGuard<'_, HashMap<Key, Watched>> {
-        self.shared
-            .watched
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.watched)
     }
 }
 

@@ -8,7 +8,7 @@ use std::io::{self, IoSlice};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -17,6 +17,7 @@ use thiserror::Error;
 
 use super::mux::{Inbound, Message, MuxError};
 use super::ttrpc::Outgoing;
+use crate::lock::lock;
 
 /// How long a message may take to be written: half the time that a runtime gives a call.
 const WRITE_LIMIT: Duration = Duration::from_secs(1);
@@ -182,11 +183,6 @@ impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
-}
-
-/// What is locked stays in order even if its holder panicked: each update is a single step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

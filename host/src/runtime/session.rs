@@ -6,7 +6,7 @@
 //! [`Session::next_call`], in one form whichever dialect the runtime speaks.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nri_plugin_api::abi::Method;
@@ -19,8 +19,9 @@ use ttrpc::proto::{Code, Request, Response};
 use super::connection::{Connection, Lost, Patience};
 use super::fields::{self, Chunk, Malformed};
 use super::mux::{Message, PLUGIN_STREAM, RUNTIME_STREAM};
-use super::ttrpc::{Answer, IncomingRequest, MAX_BODY, MessageKind, Outgoing};
+use super::ttrpc::{Answer, IncomingRequest, MAX_BODY, MessageKind, Outgoing, encode};
 use super::version::{EVENTS_BEFORE_0_10, RuntimeVersion, event_mask};
+use crate::lock::lock;
 
 const PLUGIN_SERVICE: &str = "nri.pkg.api.v1alpha1.Plugin";
 const RUNTIME_SERVICE: &str = "nri.pkg.api.v1alpha1.Runtime";
@@ -524,15 +525,4 @@ fn invalid(text: &dyn fmt::Display) -> Answer {
         code: Code::INVALID_ARGUMENT,
         text: text.to_string(),
     }
-}
-
-fn encode(message: &impl protobuf::Message) -> Vec<u8> {
-    message
-        .write_to_bytes()
-        .expect("encoding into memory fails only past 2 GiB")
-}
-
-/// What is locked stays in order even if its holder panicked: each update is a single step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

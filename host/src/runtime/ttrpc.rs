@@ -179,7 +179,8 @@ impl Outgoing {
     }
 }
 
-fn encode(message: &impl protobuf::Message) -> Vec<u8> {
+/// A message as bytes.
+pub(super) fn encode(message: &impl protobuf::Message) -> Vec<u8> {
     message
         .write_to_bytes()
         .expect("encoding into memory fails only past 2 GiB")
