@@ -235,7 +235,7 @@ mod tests {
     fn a_large_message_is_written_whole_to_a_slow_reader() {
         let (connection, mut peer) = pair();
         let message = answer(3 << 20);
-        let len = message.len();
+        let len = message.slices().iter().map(|slice| slice.len()).sum();
         let reading = thread::spawn(move || {
             let mut all = vec![0; len];
             peer.read_exact(&mut all).map(|()| all.len())

@@ -140,16 +140,6 @@ impl Outgoing {
         ]
     }
 
-    /// How many bytes the message has on the wire.
-    pub fn len(&self) -> usize {
-        self.head_len + self.body.len()
-    }
-
-    /// Never: a message has at least its header.
-    pub fn is_empty(&self) -> bool {
-        false
-    }
-
     fn message(mux_stream: u32, stream_number: u32, kind: MessageKind, body: Vec<u8>) -> Self {
         let header = Header {
             body_len: body.len(),

@@ -110,7 +110,7 @@ pub fn event_mask(methods: u64, known_events: u32) -> u32 {
 }
 
 /// The method is an NRI event, so that it has a bit in the mask.
-pub fn is_event(method: Method) -> bool {
+fn is_event(method: Method) -> bool {
     method != Method::Synchronize
 }
 

@@ -15,14 +15,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 pub use member::{Member, SessionState};
-pub use socket::Trouble;
 
 use crate::admin::notify::ServiceManager;
 use crate::admin::status::Status;
 use crate::config::BrokenComponent;
 use crate::runtime::connection::Connection;
 use backoff::SocketBackoff;
-use socket::{SocketWatch, connect_to};
+use socket::{SocketWatch, Trouble, connect_to};
 
 /// The unit is told that it is ready after this time even if required components are not: the
 /// kubelet stands behind it.

@@ -15,7 +15,7 @@ use tokio::io::unix::AsyncFd;
 
 /// Why the socket cannot be connected to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub(super) enum Trouble {
     /// There is nothing at the path. The nearest folder that exists is named.
     Missing(PathBuf),
     /// There is something else at the path.
