@@ -27,7 +27,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Lines of the log that errors show.
 const LOG_TAIL: usize = 40;
 
-/// A host. Dropping it kills it.
+/// A host. Dropping it kills it, and prints the end of its log, which is shown with a failed test.
 #[derive(Debug)]
 pub struct Host {
     child: Child,
@@ -35,6 +35,12 @@ pub struct Host {
     config: PathBuf,
     // After the child, which writes into it.
     folder: TempDir,
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        eprintln!("{}", self.log_tail());
+    }
 }
 
 impl Host {
@@ -230,10 +236,14 @@ impl Host {
             Ok(status) => status.to_string(),
             Err(error) => format!("no status: {error:#}"),
         };
+        format!("{status}\n{}", self.log_tail())
+    }
+
+    fn log_tail(&self) -> String {
         let log = self.log();
         let lines: Vec<_> = log.lines().collect();
         let tail = lines[lines.len().saturating_sub(LOG_TAIL)..].join("\n");
-        format!("{status}\n--- end of the host's log ---\n{tail}")
+        format!("--- end of the host's log ---\n{tail}")
     }
 
     /// Descriptors, threads and memory.
