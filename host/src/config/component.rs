@@ -12,10 +12,12 @@ use super::node::Node;
 use super::origin::Location;
 use super::raw::{RawComponent, RawConfig};
 use super::reader::Reader;
-use super::settings::{ComponentConfig, Isolation, OnFailure, plugin_name};
+use super::settings::{
+    ComponentConfig, Isolation, OnFailure, OnStuck, QuarantineConfig, plugin_name,
+};
 use super::similar::nearest;
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 12] = [
     "name",
     "index",
     "library",
@@ -23,6 +25,8 @@ const KEYS: [&str; 10] = [
     "timeout",
     "sync_timeout",
     "on_failure",
+    "on_stuck",
+    "quarantine",
     "required",
     "isolation",
     "config",
@@ -31,6 +35,10 @@ const KEYS: [&str; 10] = [
 const NAME: &str = "a name for the component";
 const INDEX: &str = "an integer from 0 to 99";
 const MAX_INDEX: u8 = 99;
+const QUARANTINE_KEYS: [&str; 2] = ["failures", "window"];
+const QUARANTINE_FAILURES: &str = "an integer from 0 to 100";
+/// The times of so many failures are kept.
+const MAX_QUARANTINE_FAILURES: u32 = 100;
 
 /// What came of one component.
 pub(super) struct Verdict {
@@ -125,6 +133,8 @@ struct Settings {
     timeout: Option<Duration>,
     sync_timeout: Option<Duration>,
     on_failure: OnFailure,
+    on_stuck: OnStuck,
+    quarantine: QuarantineConfig,
     isolation: Isolation,
     config: Map<String, Value>,
 }
@@ -170,6 +180,8 @@ impl Draft {
                     timeout: self.settings.timeout,
                     sync_timeout: self.settings.sync_timeout,
                     on_failure: self.settings.on_failure,
+                    on_stuck: self.settings.on_stuck,
+                    quarantine: self.settings.quarantine,
                     required: self.required,
                     isolation: self.settings.isolation,
                     config: self.settings.config,
@@ -200,9 +212,7 @@ fn read_name(reader: &mut Reader<'_>) -> Option<String> {
 }
 
 fn read_index(reader: &mut Reader<'_>) -> Option<u8> {
-    let index = reader.integer("index", INDEX)?;
-    let valid = u8::try_from(index).ok().filter(|index| *index <= MAX_INDEX);
-    reader.accept("index", valid.ok_or(Problem::BadIndex { found: index }))
+    reader.number("index", 0..=MAX_INDEX, INDEX)
 }
 
 /// The library of a disabled component need not be there.
@@ -231,6 +241,11 @@ fn read_settings(reader: &mut Reader<'_>) -> Settings {
         &["ignore", "fail"],
         &[OnFailure::Ignore, OnFailure::Fail],
     );
+    let on_stuck = reader.word(
+        "on_stuck",
+        &["leave", "restart-host"],
+        &[OnStuck::Leave, OnStuck::RestartHost],
+    );
     let isolation = reader
         .word(
             "isolation",
@@ -245,8 +260,23 @@ fn read_settings(reader: &mut Reader<'_>) -> Settings {
         timeout,
         sync_timeout,
         on_failure: on_failure.unwrap_or_default(),
+        on_stuck: on_stuck.unwrap_or_default(),
+        quarantine: read_quarantine(reader),
         isolation: isolation.unwrap_or_default(),
         config: read_config(reader),
+    }
+}
+
+fn read_quarantine(reader: &mut Reader<'_>) -> QuarantineConfig {
+    let default = QuarantineConfig::default();
+    let Some(mut reader) = reader.inner("quarantine", &QUARANTINE_KEYS) else {
+        return default;
+    };
+    QuarantineConfig {
+        failures: reader
+            .number("failures", 0..=MAX_QUARANTINE_FAILURES, QUARANTINE_FAILURES)
+            .unwrap_or(default.failures),
+        window: reader.duration("window").unwrap_or(default.window),
     }
 }
 
@@ -257,7 +287,7 @@ fn read_config(reader: &mut Reader<'_>) -> Map<String, Value> {
     let mut misfits = Vec::new();
     let object = json::object(table, "config", &mut misfits);
     for misfit in misfits {
-        reader.note(&misfit.location, misfit.key, misfit.problem);
+        reader.note(&misfit.location, &misfit.key, misfit.problem);
     }
     object
 }

@@ -172,11 +172,13 @@ pub enum Problem {
         /// What was found.
         found: String,
     },
-    /// The index is not one that the runtime allows.
-    #[error("{found} is out of range (expected an integer from 0 to 99)")]
-    BadIndex {
+    /// The number is too small or too large.
+    #[error("{found} is out of range (expected {expected})")]
+    NumberRange {
         /// What was found.
         found: i64,
+        /// What it may be.
+        expected: &'static str,
     },
     /// The text is not a duration.
     #[error(

@@ -6,8 +6,8 @@
 //! * [`Config`] is what the rest of the host works with.
 //! * A [`Mistake`] knows its [`Scope`]: what is wrong in one component costs that component alone.
 //! * A drop-in holds `[[component]]` tables. One with a new name adds a component; one with the
-//!   name of a component from an earlier file changes the keys that it gives. Tables below
-//!   `config` are merged key by key, everything else is replaced.
+//!   name of a component from an earlier file changes the keys that it gives. Tables are merged
+//!   key by key, everything else is replaced.
 
 mod component;
 mod duration;
@@ -31,8 +31,9 @@ pub use mistake::{BrokenComponent, Mistake, Oddity, Problem, Scope, Warning};
 pub use origin::{Location, Origin};
 pub use settings::{
     ComponentConfig, Config, DEFAULT_COMPONENT_DIR, DEFAULT_CONFIG_FILE,
-    DEFAULT_FAIL_EXEMPT_NAMESPACE, DEFAULT_LOG, DEFAULT_RUNTIME_DIR, DEFAULT_SOCKET,
-    DEFAULT_STATE_DIR, HostConfig, Isolation, OnFailure, RuntimeConfig,
+    DEFAULT_FAIL_EXEMPT_NAMESPACE, DEFAULT_LOG, DEFAULT_QUARANTINE_FAILURES,
+    DEFAULT_QUARANTINE_WINDOW, DEFAULT_RUNTIME_DIR, DEFAULT_SOCKET, DEFAULT_STATE_DIR, HostConfig,
+    Isolation, OnFailure, OnStuck, QuarantineConfig, RuntimeConfig,
 };
 
 /// What flags and the environment say; it wins over the files.

@@ -1,5 +1,6 @@
 //! Reads the keys of one table, noting each mistake and going on.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use super::similar::nearest;
 /// its value is wrong; then there is a mistake as well.
 pub(super) struct Reader<'a> {
     table: &'a Table,
+    /// What stands before each key in a mistake: empty, or the path to the table with a dot.
+    prefix: String,
     location: &'a Location,
     scope: Scope,
     mistakes: &'a mut Vec<Mistake>,
@@ -41,25 +44,44 @@ impl<'a> Reader<'a> {
         };
         let mut reader = Self {
             table,
+            prefix: String::new(),
             location: &node.location,
             scope,
             mistakes,
         };
-        for (key, value) in table {
-            if !known.contains(&key.as_str()) {
-                let nearest = nearest(key, known.iter().copied());
-                reader.note(&value.location, key, Problem::UnknownKey { nearest });
-            }
-        }
+        reader.note_unknown(known);
         Some(reader)
     }
 
+    /// Reads a table within this one that may have the `known` keys only.
+    pub(super) fn inner(&mut self, key: &str, known: &[&'static str]) -> Option<Reader<'_>> {
+        let table = self.table(key)?;
+        let mut reader = Reader {
+            table,
+            prefix: format!("{}{key}.", self.prefix),
+            location: self.location,
+            scope: self.scope.clone(),
+            mistakes: self.mistakes,
+        };
+        reader.note_unknown(known);
+        Some(reader)
+    }
+
+    fn note_unknown(&mut self, known: &[&'static str]) {
+        for (key, value) in self.table {
+            if !known.contains(&key.as_str()) {
+                let nearest = nearest(key, known.iter().copied());
+                self.note(&value.location, key, Problem::UnknownKey { nearest });
+            }
+        }
+    }
+
     /// Adds a mistake about a value of this table.
-    pub(super) fn note(&mut self, location: &Location, key: impl Into<String>, problem: Problem) {
+    pub(super) fn note(&mut self, location: &Location, key: &str, problem: Problem) {
         self.mistakes.push(Mistake {
             scope: self.scope.clone(),
             location: location.clone(),
-            key: key.into(),
+            key: format!("{}{key}", self.prefix),
             problem,
         });
     }
@@ -87,7 +109,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn integer(&mut self, key: &str, expected: &'static str) -> Option<i64> {
+    fn integer(&mut self, key: &str, expected: &'static str) -> Option<i64> {
         let node = self.get(key)?;
         match &node.value {
             NodeValue::Integer(Some(value)) => Some(*value),
@@ -96,6 +118,20 @@ impl<'a> Reader<'a> {
             }
             other => self.wrong_type(node, key, expected, other.kind()),
         }
+    }
+
+    /// An integer of this range, which `expected` puts into words.
+    pub(super) fn number<T: TryFrom<i64> + PartialOrd>(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<T>,
+        expected: &'static str,
+    ) -> Option<T> {
+        let found = self.integer(key, expected)?;
+        let number = T::try_from(found)
+            .ok()
+            .filter(|number| range.contains(number));
+        self.accept(key, number.ok_or(Problem::NumberRange { found, expected }))
     }
 
     pub(super) fn duration(&mut self, key: &str) -> Option<Duration> {

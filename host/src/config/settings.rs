@@ -23,6 +23,10 @@ pub(super) const ADMIN_SOCKET_NAME: &str = "nri-host.sock";
 pub const DEFAULT_STATE_DIR: &str = "/var/lib/nri-host";
 /// The pods without which a node cannot heal live here.
 pub const DEFAULT_FAIL_EXEMPT_NAMESPACE: &str = "kube-system";
+/// A component is put into quarantine after this many failures ...
+pub const DEFAULT_QUARANTINE_FAILURES: u32 = 5;
+/// ... within this time.
+pub const DEFAULT_QUARANTINE_WINDOW: Duration = Duration::from_secs(600);
 /// State changes and everything worse.
 pub const DEFAULT_LOG: LevelFilter = LevelFilter::INFO;
 
@@ -107,6 +111,10 @@ pub struct ComponentConfig {
     pub sync_timeout: Option<Duration>,
     /// What the runtime is told when the component fails.
     pub on_failure: OnFailure,
+    /// What becomes of a call that does not return.
+    pub on_stuck: OnStuck,
+    /// When the component is not called any more.
+    pub quarantine: QuarantineConfig,
     /// Whether the host is ready only when this component is active.
     pub required: bool,
     /// Where the component's code runs.
@@ -150,6 +158,8 @@ impl fmt::Debug for ComponentConfig {
             .field("timeout", &self.timeout)
             .field("sync_timeout", &self.sync_timeout)
             .field("on_failure", &self.on_failure)
+            .field("on_stuck", &self.on_stuck)
+            .field("quarantine", &self.quarantine)
             .field("required", &self.required)
             .field("isolation", &self.isolation)
             .field("config_keys", &self.config.keys().collect::<Vec<_>>())
@@ -173,6 +183,34 @@ impl OnFailure {
         match self {
             Self::Ignore => "ignore",
             Self::Fail => "fail",
+        }
+    }
+}
+
+/// What becomes of a component's call that does not return.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnStuck {
+    /// The thread is left in it, and the host answers for the component until it is back.
+    #[default]
+    Leave,
+    /// The host ends itself, so that the service manager starts it anew.
+    RestartHost,
+}
+
+/// `quarantine` of a component: when it is not called any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuarantineConfig {
+    /// So many failed or late calls within the window; 0: it never comes to that.
+    pub failures: u32,
+    /// The time within which they count together.
+    pub window: Duration,
+}
+
+impl Default for QuarantineConfig {
+    fn default() -> Self {
+        Self {
+            failures: DEFAULT_QUARANTINE_FAILURES,
+            window: DEFAULT_QUARANTINE_WINDOW,
         }
     }
 }

@@ -83,6 +83,33 @@ confg = {}
 }
 
 #[test]
+fn mistakes_in_the_quarantine_are_told_by_their_own_key() {
+    let files = with_components(&format!(
+        "{A}on_stuck = \"restart\"\n[component.quarantine]\nfailures = 101\nwindow = \"2h\"\n\
+         time = 3\n[[component]]\nname = \"b\"\nindex = 11\nlibrary = \"libb.so\"\n\
+         quarantine = 5\n[[component]]\nname = \"c\"\nindex = 12\nlibrary = \"libb.so\"\n\
+         quarantine.failures = -1\n"
+    ));
+    assert_eq!(
+        files.mistakes(),
+        [
+            "nri-host.toml:7: component \"a\": on_stuck: \"restart\" is not known here \
+             (expected one of leave, restart-host)",
+            "nri-host.toml:9: component \"a\": quarantine.failures: 101 is out of range \
+             (expected an integer from 0 to 100)",
+            "nri-host.toml:10: component \"a\": quarantine.window: \"2h\" is out of range \
+             (expected 1ms to 1h)",
+            "nri-host.toml:11: component \"a\": quarantine.time: unknown key",
+            "nri-host.toml:16: component \"b\": quarantine: wrong type: found an integer \
+             (expected a table)",
+            "nri-host.toml:21: component \"c\": quarantine.failures: -1 is out of range \
+             (expected an integer from 0 to 100)",
+        ]
+    );
+    assert_eq!(broken(&files.load()).len(), 3);
+}
+
+#[test]
 fn a_missing_library_names_the_places_where_it_was_looked_for() {
     let files = with_components(
         "[[component]]\nname = \"a\"\nindex = 1\nlibrary = \"libx.so\"\n\

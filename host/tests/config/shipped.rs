@@ -44,6 +44,8 @@ fn the_values_in_it_are_the_defaults() {
     let default = &short.config().components[0];
     assert_eq!(shown.enabled, default.enabled);
     assert_eq!(shown.on_failure, default.on_failure);
+    assert_eq!(shown.on_stuck, default.on_stuck);
+    assert_eq!(shown.quarantine, default.quarantine);
     assert_eq!(shown.required, default.required);
     assert_eq!(shown.isolation, default.isolation);
 }
@@ -66,6 +68,8 @@ fn it_shows_every_key() {
         "timeout",
         "sync_timeout",
         "on_failure",
+        "on_stuck",
+        "quarantine",
         "required",
         "isolation",
     ]

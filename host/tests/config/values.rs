@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nri_host::config::{HostConfig, Isolation, OnFailure, Overrides, RuntimeConfig, load};
+use nri_host::config::{HostConfig, Isolation, OnFailure, OnStuck, Overrides, RuntimeConfig, load};
 use serde_json::json;
 use tracing::level_filters::LevelFilter;
 
-use crate::fixture::Files;
+use crate::fixture::{A, Files, with_components};
 
 #[test]
 fn an_empty_file_gives_the_defaults() {
@@ -43,8 +43,10 @@ enabled = true
 timeout = "500ms"
 sync_timeout = "2s"
 on_failure = "fail"
+on_stuck = "restart-host"
 required = true
 isolation = "in-process"
+quarantine = { failures = 0, window = "1h" }
 [component.config]
 allow = ["/dev/fuse"]
 since = 1979-05-27
@@ -80,6 +82,9 @@ flag = true
     assert_eq!(component.timeout, Some(Duration::from_millis(500)));
     assert_eq!(component.sync_timeout, Some(Duration::from_secs(2)));
     assert_eq!(component.on_failure, OnFailure::Fail);
+    assert_eq!(component.on_stuck, OnStuck::RestartHost);
+    assert_eq!(component.quarantine.failures, 0);
+    assert_eq!(component.quarantine.window, Duration::from_secs(3600));
     assert_eq!(component.isolation, Isolation::InProcess);
     assert_eq!(
         serde_json::Value::Object(component.config.clone()),
@@ -90,6 +95,27 @@ flag = true
             "deep": {"flag": true},
         })
     );
+}
+
+#[test]
+fn each_key_of_the_quarantine_has_its_own_default() {
+    for (written, failures, window) in [
+        ("", 5, 600),
+        ("quarantine = {}\n", 5, 600),
+        ("quarantine.failures = 100\n", 100, 600),
+        ("[component.quarantine]\nwindow = \"30s\"\n", 5, 30),
+    ] {
+        let quarantine = with_components(&format!("{A}{written}"))
+            .config()
+            .components[0]
+            .quarantine;
+        assert_eq!(quarantine.failures, failures, "{written:?}");
+        assert_eq!(
+            quarantine.window,
+            Duration::from_secs(window),
+            "{written:?}"
+        );
+    }
 }
 
 #[test]
