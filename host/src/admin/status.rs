@@ -226,7 +226,7 @@ fn state_of(member: &Member) -> (State, Option<String>, Instant) {
             );
         }
         Condition::NotCreated(NotCreated::TryLater(reason)) => {
-            let reason = format!("create says: try later: {reason}");
+            let reason = format!("there is no instance yet, trying again: {reason}");
             return (State::Waiting, Some(reason), since);
         }
         _ => {}

@@ -20,7 +20,7 @@ use crate::runtime::session::Call;
 /// Why there is no instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotCreated {
-    /// The component says: not now.
+    /// The component says: not now. Or the system is short of something.
     TryLater(String),
     /// It failed, or its configuration is wrong.
     Failed {

@@ -4,10 +4,12 @@
 //! It reads its session's socket, calls the component and writes the answer, without handing
 //! anything to another thread on the way.
 
-use std::io;
+use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
+use std::{io, iter, thread};
+
+use nix::errno::Errno;
 
 use super::border::{Handled, Instance, NotCreated};
 use super::clock;
@@ -92,11 +94,7 @@ impl Worker<'_> {
         if let Some(library) = self.seat.library() {
             return Ok(Arc::clone(library));
         }
-        let failed = |error: &dyn std::error::Error| NotCreated::Failed {
-            reason: crate::chain(error),
-            config: Vec::new(),
-        };
-        let inspected = inspect(&self.source.path).map_err(|error| failed(&error))?;
+        let inspected = inspect(&self.source.path).map_err(|error| not_loaded(&error))?;
         for warning in &inspected.warnings {
             tracing::warn!(component = self.seat.policy.plugin, "{warning}");
         }
@@ -104,7 +102,7 @@ impl Worker<'_> {
             .source
             .libraries
             .load(&inspected)
-            .map_err(|error| failed(&error))?;
+            .map_err(|error| not_loaded(&error))?;
         Ok(Arc::clone(self.seat.loaded(library)))
     }
 
@@ -147,6 +145,38 @@ impl Worker<'_> {
     }
 }
 
+/// What a library that was not loaded means for the component: a shortage of the system passes, and
+/// must not cost it its place for good.
+fn not_loaded(error: &(dyn Error + 'static)) -> NotCreated {
+    let reason = crate::chain(error);
+    match is_shortage(error) {
+        true => NotCreated::TryLater(reason),
+        false => NotCreated::Failed {
+            reason,
+            config: Vec::new(),
+        },
+    }
+}
+
+/// Whether the system was short of something, or busy. `EBUSY`: the kernel seals no memory file
+/// while a page of it is looked at, for example by its own memory management.
+fn is_shortage(error: &(dyn Error + 'static)) -> bool {
+    iter::successors(Some(error), |&error| error.source())
+        .filter_map(|error| error.downcast_ref::<io::Error>()?.raw_os_error())
+        .any(|errno| {
+            matches!(
+                Errno::from_raw(errno),
+                Errno::EAGAIN
+                    | Errno::EBUSY
+                    | Errno::EMFILE
+                    | Errno::ENFILE
+                    | Errno::ENOBUFS
+                    | Errno::ENOMEM
+                    | Errno::ENOSPC
+            )
+        })
+}
+
 /// A bug of the host on this thread must not look like a component that never comes back.
 struct HostPanic<'a>(&'a Seat);
 
@@ -158,5 +188,31 @@ impl Drop for HostPanic<'_> {
                 config: Vec::new(),
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::load::{CopyError, LoadError};
+    use super::*;
+
+    #[test]
+    fn a_shortage_while_loading_is_waited_out_and_a_bad_file_is_not() {
+        let copy = |errno: Errno| LoadError::from(CopyError::MemoryFile(errno.into()));
+        for errno in [Errno::EMFILE, Errno::ENOMEM, Errno::EBUSY] {
+            let NotCreated::TryLater(reason) = not_loaded(&copy(errno)) else {
+                panic!("{errno}");
+            };
+            assert!(
+                reason.contains(&io::Error::from(errno).to_string()),
+                "{reason}"
+            );
+        }
+        assert!(matches!(
+            not_loaded(&copy(Errno::EINVAL)),
+            NotCreated::Failed { .. }
+        ));
+        let missing = inspect(&PathBuf::from("/nowhere/lib.so")).unwrap_err();
+        assert!(matches!(not_loaded(&missing), NotCreated::Failed { .. }));
     }
 }

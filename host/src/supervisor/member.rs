@@ -264,7 +264,7 @@ impl Member {
                     component = self.plugin(),
                     reason,
                     ?wait,
-                    "create says: try later"
+                    "there is no instance yet: trying again"
                 );
                 *self.create_at.insert(now + wait)
             }

@@ -19,6 +19,10 @@ use super::may_be_executed;
 /// Where copies are made when memory files cannot be executed, below the state folder.
 const FOLDER: &str = "libraries";
 
+/// How often a copy is sealed before its pages count as busy: memory management, for one, may hold
+/// one of them for a moment.
+const SEAL_ATTEMPTS: u32 = 5;
+
 /// Why there is no private copy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -97,13 +101,25 @@ fn in_memory(origin: &Path, bytes: &[u8]) -> io::Result<Option<OwnedFd>> {
     };
     let mut file = File::from(file);
     file.write_all(bytes)?;
+    seal(&file)?;
+    let file = OwnedFd::from(file);
+    Ok(is_executable(&file, bytes).then_some(file))
+}
+
+/// Nobody can change the file from now on, this process included.
+fn seal(file: &File) -> io::Result<()> {
     let seals = SealFlag::F_SEAL_WRITE
         | SealFlag::F_SEAL_GROW
         | SealFlag::F_SEAL_SHRINK
         | SealFlag::F_SEAL_SEAL;
-    fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
-    let file = OwnedFd::from(file);
-    Ok(is_executable(&file, bytes).then_some(file))
+    let mut attempts = 1..SEAL_ATTEMPTS;
+    loop {
+        match fcntl(file, FcntlArg::F_ADD_SEALS(seals)) {
+            // The kernel has waited for some 150 ms by then.
+            Err(Errno::EBUSY) if attempts.next().is_some() => {}
+            sealed => return Ok(sealed.map(drop)?),
+        }
+    }
 }
 
 fn write_on_disk(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<OwnedFd> {
