@@ -171,8 +171,8 @@ typedef struct nrih_host {
   void (*log)(void *ctx, uint32_t level, const char *message, size_t len);
 
   /*
-   * The answer to the request with this token; for token 0, inside create, the
-   * text of an error.
+   * The answer to the request with this token; for token 0, inside create or
+   * on_result, the text of an error.
    * state:     once for each request, before handle returns
    * ownership: data is copied before the call returns
    * status:    NRIH_OK: data is the encoded response message of the method
@@ -187,12 +187,24 @@ typedef struct nrih_host {
 
   /*
    * Asks the runtime for changes of running containers, outside a request: data
-   * is an encoded UpdateContainersRequest.
-   * state:     any time from the end of create; only queued by this call, sent
-   *            when no request is under way
+   * is an encoded UpdateContainersRequest. cookie is the component's own; it
+   * comes back in "nrih.update-result/1".
+   *
+   * This call only queues. The request is sent when the session is active (its
+   * Synchronize was answered), no request of the runtime is under way in any
+   * component of the host, and no other such request waits for its answer; what
+   * is queued when a session is lost waits for the next one. Before it is sent
+   * it is brought into the form that every runtime takes: updates without
+   * resources are left out, and the others have their cpu and memory messages.
+   * When nothing is left the runtime is not asked.
+   *
+   * state:     any time from the start of create
    * ownership: data is copied before the call returns
    * failure:   NRIH_UNSUPPORTED: this host does not offer it; NRIH_TRY_LATER:
-   *            the queue is full; NRIH_FAILED: bad arguments; NRIH_DEAD
+   *            the queue is full (64 requests whose result the component has
+   *            not been told, or 1 MiB); NRIH_FAILED: data cannot be read, is
+   *            larger than 64 KiB, or names no container in one of its parts
+   *            (the host's log says which); NRIH_DEAD
    */
   int32_t (*update_containers)(void *ctx, uint64_t cookie, const uint8_t *data,
                                size_t len);
@@ -312,6 +324,38 @@ typedef struct nrih_methods {
    */
   uint64_t (*methods)(void *instance);
 } nrih_methods;
+
+/* "nrih.update-result/1": what came of requests to update_containers. */
+#define NRIH_UPDATE_RESULT_ID "nrih.update-result/1"
+typedef struct nrih_update_result {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /*
+   * Tells the result of the request that was queued with this cookie.
+   * thread:    the instance's own thread
+   * state:     once for each request that was taken, unless the instance is
+   *            destroyed first; never inside create, handle or destroy. An
+   *            answer of the runtime is told when it arrives. Any other result
+   *            is told when the thread next has a turn: after a request, or at
+   *            the beginning or the end of a session; the host wakes nobody for
+   *            it.
+   * ownership: data is valid until on_result returns
+   * status:    NRIH_OK: the runtime has answered; data is the encoded
+   *            UpdateContainersResponse, and what its list failed names was not
+   *            applied. Also told, with len 0, when there was nothing to ask
+   *            for. NRIH_FAILED: the runtime refused the request or did not
+   *            answer within 10 s, or the session was lost; data is UTF-8 text
+   *            that says which. All, some or none of it may have been applied.
+   *            Any other status is to be treated as NRIH_FAILED.
+   * failure:   NRIH_DEAD: as from handle, with the text given by host->reply
+   *            for token 0. Any other returned status is of no consequence.
+   *            The host waits for half the time that the runtime gives a
+   *            request; from then on requests are answered in place of the
+   *            component until it returns.
+   */
+  int32_t (*on_result)(void *instance, uint64_t cookie, int32_t status,
+                       const uint8_t *data, size_t len);
+} nrih_update_result;
 
 /* ---- interfaces of the host ---------------------------------------------- */
 

@@ -237,6 +237,29 @@ pub struct MethodsInterface {
     pub methods: Option<unsafe extern "C" fn(instance: *mut c_void) -> u64>,
 }
 
+/// Id of [`UpdateResultInterface`].
+pub const UPDATE_RESULT_ID: &str = "nrih.update-result/1";
+
+/// `nrih_update_result`: what came of requests to [`HostTable::update_containers`].
+#[derive(Debug)]
+#[repr(C)]
+pub struct UpdateResultInterface {
+    /// Size of this struct in bytes.
+    pub struct_size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Tells the result of the request with this cookie.
+    pub on_result: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            cookie: u64,
+            status: Status,
+            data: *const u8,
+            len: usize,
+        ) -> Status,
+    >,
+}
+
 /// Id of [`ConfigErrorInterface`].
 pub const CONFIG_ERROR_ID: &str = "nrih.config-error/1";
 

@@ -10,7 +10,7 @@ use crate::request::{
     StopContainer, StopPodSandbox, Synchronize, UpdateContainer, UpdatePodSandbox,
     ValidateContainerAdjustment,
 };
-use crate::{Adjustment, Error, Host, Updates};
+use crate::{Adjustment, Error, Host, UpdateResult, Updates};
 
 /// The configuration of a component that has nothing to configure: any key is a mistake.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -72,6 +72,17 @@ pub trait Component: Sized + 'static {
     fn synchronize(&mut self, request: &Synchronize<'_>) -> Result<Updates, Error> {
         let _ = request;
         Ok(Updates::new())
+    }
+
+    /// Learns what came of an update that [`Host::update_containers`] took: once for each, never
+    /// during another method.
+    ///
+    /// An answer of the runtime is told when it arrives. Any other result, of an update that the
+    /// runtime did not answer or had not to be asked about, waits for the thread to have a turn:
+    /// after a request, or at the beginning or the end of a session. Requests wait meanwhile, so
+    /// this has to be as quick as any other method.
+    fn update_result(&mut self, result: &UpdateResult) {
+        let _ = result;
     }
 
     /// A pod was started.

@@ -11,6 +11,7 @@ use crate::adjust::Updates;
 use crate::api;
 use crate::export::HostFunctions;
 use crate::logging::{self, Attached};
+use crate::update_result::UpdateId;
 
 /// The host, as one instance sees it. Can be cloned and sent to threads of the component.
 #[derive(Clone)]
@@ -36,11 +37,11 @@ pub enum UpdateError {
     /// The host does not offer updates outside a request.
     #[error("this host takes no updates outside a request")]
     Unsupported,
-    /// Too many updates wait already.
+    /// Too many updates wait already, for the runtime or for their result to be told.
     #[error("the host's queue of updates is full")]
     QueueFull,
-    /// The host does not take this update, most likely because it is too large.
-    #[error("the host refuses the update")]
+    /// The host does not take this update: it is larger than 64 KiB.
+    #[error("the host refuses the update; its log says why")]
     Refused,
     /// The instance has ended.
     #[error("the instance has ended")]
@@ -90,14 +91,16 @@ impl Host {
         logging::attach(self.clone())
     }
 
-    /// Asks the runtime to update containers, outside any request. Possible once
-    /// [`create`](crate::Component::create) has returned. This only queues: the update is sent as
-    /// soon as no request is under way.
+    /// Asks the runtime to update containers, outside any request and from any thread.
+    ///
+    /// This only queues. The host sends the update when the component is active and no request is
+    /// under way, one after another, and tells what came of it by
+    /// [`Component::update_result`](crate::Component::update_result).
     ///
     /// # Errors
     ///
     /// The host does not take the update, see [`UpdateError`].
-    pub fn update_containers(&self, updates: Updates) -> Result<(), UpdateError> {
+    pub fn update_containers(&self, updates: Updates) -> Result<UpdateId, UpdateError> {
         if !self.is_alive() {
             return Err(UpdateError::Ended);
         }
@@ -108,7 +111,7 @@ impl Host {
         let bytes = request.write_to_bytes().map_err(|_| UpdateError::Refused)?;
         let cookie = self.inner.last_update.fetch_add(1, Ordering::Relaxed) + 1;
         match self.inner.functions.update_containers(cookie, &bytes) {
-            Status::OK => Ok(()),
+            Status::OK => Ok(UpdateId(cookie)),
             Status::UNSUPPORTED => Err(UpdateError::Unsupported),
             Status::TRY_LATER => Err(UpdateError::QueueFull),
             Status::DEAD => Err(UpdateError::Ended),

@@ -25,6 +25,7 @@ mod logging;
 mod method_set;
 pub mod request;
 pub mod testing;
+mod update_result;
 mod wire;
 
 pub use abi::Method;
@@ -45,4 +46,5 @@ pub use request::{
     StopContainer, StopPodSandbox, Synchronize, UpdateContainer, UpdatePodSandbox,
     ValidateContainerAdjustment,
 };
+pub use update_result::{UpdateId, UpdateResult};
 pub use wire::Malformed;

@@ -8,3 +8,5 @@ mod logs;
 mod outcomes;
 #[path = "border/panics.rs"]
 mod panics;
+#[path = "border/updates.rs"]
+mod updates;

@@ -61,6 +61,9 @@ fn expected_structs() -> Expectations {
     expect_layout!(expected, abi::MethodsInterface = "nrih_methods" {
         struct_size, reserved, methods,
     });
+    expect_layout!(expected, abi::UpdateResultInterface = "nrih_update_result" {
+        struct_size, reserved, on_result,
+    });
     expect_layout!(expected, abi::ConfigErrorInterface = "nrih_config_error" {
         struct_size, reserved, report,
     });
@@ -125,6 +128,7 @@ fn expected_texts() -> Expectations {
         ("NRIH_NOTE_NAME", note_name),
         ("NRIH_COMPONENT_SYMBOL", symbol),
         ("NRIH_METHODS_ID", abi::METHODS_ID),
+        ("NRIH_UPDATE_RESULT_ID", abi::UPDATE_RESULT_ID),
         ("NRIH_CONFIG_ERROR_ID", abi::CONFIG_ERROR_ID),
     ]
     .into_iter()

@@ -13,10 +13,12 @@ use super::barrier::{Panicked, guarded};
 use super::create;
 use super::table::read_field;
 use crate::abi::{
-    CreateArgs, HostTable, METHODS_ID, Method, MethodsInterface, Request, Status, struct_size,
+    CreateArgs, HostTable, METHODS_ID, Method, MethodsInterface, Request, Status, UPDATE_RESULT_ID,
+    UpdateResultInterface, struct_size,
 };
 use crate::host::Host;
 use crate::logging;
+use crate::update_result::UpdateResult;
 
 /// What `*instance` points to.
 struct Instance<T> {
@@ -185,13 +187,16 @@ pub(super) unsafe extern "C" fn handle<T: Exported>(
             Status::OK | Status::STALE => Status::OK,
             refused => refused,
         },
-        Err(Panicked(message)) => {
-            let Answer { status, data } = Answer::failed(message);
-            host.functions().reply(call.token, status, &data);
-            discard(instance);
-            Status::DEAD
-        }
+        Err(panicked) => died(instance, call.token, panicked),
     }
+}
+
+/// Tells the host of a panic under this token, and drops the component.
+fn died<T>(instance: &mut Instance<T>, token: u64, Panicked(message): Panicked) -> Status {
+    let Answer { status, data } = Answer::failed(message);
+    instance.host.functions().reply(token, status, &data);
+    discard(instance);
+    Status::DEAD
 }
 
 /// Drops the component.
@@ -233,6 +238,10 @@ pub(super) unsafe extern "C" fn get_interface<T: Exported>(
         let interface: *const MethodsInterface = const { &methods_interface::<T>() };
         return interface.cast();
     }
+    if id == UPDATE_RESULT_ID.as_bytes() {
+        let interface: *const UpdateResultInterface = const { &update_result_interface::<T>() };
+        return interface.cast();
+    }
     std::ptr::null()
 }
 
@@ -266,5 +275,45 @@ unsafe extern "C" fn methods<T: Exported>(instance: *mut c_void) -> u64 {
             discard(instance);
             all
         }
+    }
+}
+
+const fn update_result_interface<T: Exported>() -> UpdateResultInterface {
+    UpdateResultInterface {
+        struct_size: struct_size::<UpdateResultInterface>(),
+        reserved: 0,
+        on_result: Some(on_result::<T>),
+    }
+}
+
+/// The token of texts that belong to no request.
+const NO_REQUEST: u64 = 0;
+
+/// `on_result` of `nrih.update-result/1`.
+///
+/// # Safety
+///
+/// As the header says: `instance` comes from [`create()`] of the same component, no other call for it
+/// is under way, and `data` points to `len` bytes.
+unsafe extern "C" fn on_result<T: Exported>(
+    instance: *mut c_void,
+    cookie: u64,
+    status: Status,
+    data: *const u8,
+    len: usize,
+) -> Status {
+    if instance.is_null() {
+        return Status::FAILED;
+    }
+    // SAFETY: as in `handle`.
+    let instance = unsafe { &mut *instance.cast::<Instance<T>>() };
+    // SAFETY: the host keeps the bytes until this function returns.
+    let result = UpdateResult::read(cookie, status, unsafe { bytes(data, len) });
+    let Some(component) = &mut instance.component else {
+        return Status::DEAD;
+    };
+    match guarded(&instance.host, || component.update_result(&result)) {
+        Ok(()) => Status::OK,
+        Err(panicked) => died(instance, NO_REQUEST, panicked),
     }
 }

@@ -12,20 +12,25 @@ use super::{CreateFailure, LogLevel, LogLine};
 use crate::ConfigMistake;
 use crate::abi::{
     self, CONFIG_ERROR_ID, ConfigErrorInterface, CreateArgs, Descriptor, HostTable, METHODS_ID,
-    Method, MethodsInterface, Request, Status, struct_size,
+    Method, MethodsInterface, Request, Status, UPDATE_RESULT_ID, UpdateResultInterface,
+    struct_size,
 };
 
 /// The largest answer that a host takes, in bytes.
 const MAX_REPLY: usize = (4 << 20) - (1 << 10);
 
-/// The token of the request that is under way. `create` has token 0.
+/// The token of texts that belong to no request.
+const NO_REQUEST: u64 = 0;
+
+/// The token of the request that is under way.
 const TOKEN: u64 = 7;
 
 /// What an instance did.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     pub(super) logs: Vec<LogLine>,
-    pub(super) updates: Vec<Vec<u8>>,
+    /// Cookies and requests.
+    pub(super) updates: Vec<(u64, Vec<u8>)>,
     pub(super) mistakes: Vec<ConfigMistake>,
     /// Tokens that can be replied to.
     waiting: Option<u64>,
@@ -84,7 +89,7 @@ impl Instance {
         };
         let create = descriptor.create.expect("the SDK fills in every function");
         let mut instance = std::ptr::null_mut();
-        context.recorded().waiting = Some(0);
+        context.recorded().waiting = Some(NO_REQUEST);
         // SAFETY: table, arguments and the place for the instance are valid for the call; the table
         // stays until `destroy`.
         let status = unsafe { create(&raw const *table, &raw const args, &raw mut instance) };
@@ -128,34 +133,63 @@ impl Instance {
             .descriptor
             .handle
             .expect("the SDK fills in every function");
-        {
-            let mut recorded = self.recorded();
-            recorded.waiting = Some(TOKEN);
-            recorded.reply = None;
-        }
+        self.expect(TOKEN);
         // SAFETY: the instance is alive, the request valid for the call, and `&mut self` lets no
         // other call happen.
         let status = unsafe { handle(self.instance, &raw const request) };
-        let mut recorded = self.recorded();
-        recorded.waiting = None;
-        (status, recorded.reply.take())
+        (status, self.take_reply())
+    }
+
+    /// Tells the instance what came of an update: its status, and the text that it left.
+    pub(super) fn tell_update_result(
+        &mut self,
+        cookie: u64,
+        status: Status,
+        data: &[u8],
+    ) -> (Status, Option<(Status, Vec<u8>)>) {
+        let interface = self
+            .interface(UPDATE_RESULT_ID)
+            .cast::<UpdateResultInterface>();
+        // SAFETY: it is the interface with this id, and it lives as long as the component's code.
+        let on_result = unsafe { (*interface).on_result }.expect("the SDK fills in every function");
+        self.expect(NO_REQUEST);
+        // SAFETY: as for `handle`; the bytes are valid for the call.
+        let status = unsafe { on_result(self.instance, cookie, status, data.as_ptr(), data.len()) };
+        (status, self.take_reply())
     }
 
     /// The methods that the instance wants.
     pub(super) fn methods(&mut self) -> u64 {
+        let interface = self.interface(METHODS_ID).cast::<MethodsInterface>();
+        // SAFETY: it is the interface with this id, and it lives as long as the component's code.
+        let methods = unsafe { (*interface).methods }.expect("the SDK fills in every function");
+        // SAFETY: the instance is alive, and `&mut self` lets no other call happen.
+        unsafe { methods(self.instance) }
+    }
+
+    /// An interface that the SDK has; never null.
+    fn interface(&self, id: &str) -> *const c_void {
         let get_interface = self
             .descriptor
             .get_interface
             .expect("the SDK fills in every function");
         // SAFETY: the id is a slice that outlives the call.
-        let interface = unsafe { get_interface(METHODS_ID.as_ptr(), METHODS_ID.len()) };
-        let interface = interface.cast::<MethodsInterface>();
-        assert!(!interface.is_null(), "the SDK has this interface");
-        // SAFETY: not null, so it is the interface with this id, and it lives as long as the
-        // component's code.
-        let methods = unsafe { (*interface).methods }.expect("the SDK fills in every function");
-        // SAFETY: the instance is alive, and `&mut self` lets no other call happen.
-        unsafe { methods(self.instance) }
+        let interface = unsafe { get_interface(id.as_ptr(), id.len()) };
+        assert!(!interface.is_null(), "the SDK has {id}");
+        interface
+    }
+
+    /// From now on a reply to this token is taken.
+    fn expect(&self, token: u64) {
+        let mut recorded = self.recorded();
+        recorded.waiting = Some(token);
+        recorded.reply = None;
+    }
+
+    fn take_reply(&self) -> Option<(Status, Vec<u8>)> {
+        let mut recorded = self.recorded();
+        recorded.waiting = None;
+        recorded.reply.take()
     }
 }
 
@@ -245,13 +279,13 @@ unsafe extern "C" fn reply(
 
 unsafe extern "C" fn update_containers(
     ctx: *mut c_void,
-    _cookie: u64,
+    cookie: u64,
     data: *const u8,
     len: usize,
 ) -> Status {
     // SAFETY: the component hands over its context and `len` bytes.
     let (mut recorded, request) = unsafe { (recorded(ctx), copy(data, len)) };
-    recorded.updates.push(request);
+    recorded.updates.push((cookie, request));
     Status::OK
 }
 

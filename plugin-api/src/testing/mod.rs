@@ -46,6 +46,7 @@ use crate::api;
 use crate::export::{Exported, descriptor};
 use crate::method_set::MethodSet;
 use crate::request::RequestMessage;
+use crate::update_result::UpdateId;
 use border::{Identity, Instance};
 
 /// Who an instance is, before it is created.
@@ -220,17 +221,51 @@ impl<T: Exported> Harness<T> {
     }
 
     /// Takes the requests of [`Host::update_containers`](crate::Host::update_containers) so far.
+    /// What comes of them is told by [`Harness::update_result`].
     ///
     /// # Panics
     ///
     /// A request cannot be decoded.
-    pub fn take_updates(&mut self) -> Vec<api::UpdateContainersRequest> {
+    pub fn take_updates(&mut self) -> Vec<(UpdateId, api::UpdateContainersRequest)> {
         let encoded = std::mem::take(&mut self.instance.recorded().updates);
         let decode = |data: &Vec<u8>| api::UpdateContainersRequest::parse_from_bytes(data);
         encoded
             .iter()
-            .map(|data| decode(data).expect("the SDK encodes requests"))
+            .map(|(cookie, data)| {
+                let request = decode(data).expect("the SDK encodes requests");
+                (UpdateId(*cookie), request)
+            })
             .collect()
+    }
+
+    /// Tells what came of an update: the containers that could not be updated, or an error.
+    ///
+    /// # Panics
+    ///
+    /// The response cannot be encoded.
+    pub fn update_result(&mut self, id: UpdateId, result: Result<&[&str], &str>) -> Outcome<()> {
+        let (status, data) = match result {
+            Ok(failed) => {
+                let failed = failed.iter().map(|container| api::ContainerUpdate {
+                    container_id: (*container).to_owned(),
+                    ..Default::default()
+                });
+                let response = api::UpdateContainersResponse {
+                    failed: failed.collect(),
+                    ..Default::default()
+                };
+                let data = response.write_to_bytes();
+                (Status::OK, data.expect("NRI has no required fields"))
+            }
+            Err(error) => (Status::FAILED, error.as_bytes().to_vec()),
+        };
+        let text = |data: Vec<u8>| String::from_utf8_lossy(&data).into_owned();
+        match self.instance.tell_update_result(id.0, status, &data) {
+            (Status::OK, _) => Outcome::Answer(()),
+            (Status::DEAD, Some((_, data))) => Outcome::Panicked(text(data)),
+            (Status::DEAD, None) => Outcome::Dead,
+            (Status(other), _) => Outcome::Failed(format!("on_result returned {other}")),
+        }
     }
 
     /// Id and version, as the library tells them.

@@ -1,11 +1,9 @@
-//! Answers, rejections, failures, updates.
-
-use std::sync::{Mutex, PoisonError};
+//! Answers, rejections, failures.
 
 use nri_plugin_api::testing::{self, Harness, Outcome, json};
 use nri_plugin_api::{
     Adjustment, Component, ContainerUpdate, CreateContainer, Error, Host, Method, MethodSet,
-    RunPodSandbox, StopContainer, Synchronize, UpdateContainer, UpdateError, Updates,
+    RunPodSandbox, StopContainer, Synchronize, UpdateContainer, Updates,
     ValidateContainerAdjustment, api,
 };
 use serde::Deserialize;
@@ -247,30 +245,6 @@ fn the_subscription_is_what_the_implementation_has_and_the_instance_wants() {
     let mut harness =
         Harness::<Obedient>::create(json!({ "only": "PostCreateContainer" })).unwrap();
     assert_eq!(harness.methods(), MethodSet::EMPTY);
-}
-
-#[test]
-fn updates_outside_a_request_are_queued_until_the_instance_ends() {
-    static KEPT: Mutex<Option<Host>> = Mutex::new(None);
-    struct Keeper;
-    #[nri_plugin_api::component(id = "com.example.keeper", no_export)]
-    impl Component for Keeper {
-        type Config = nri_plugin_api::NoConfig;
-        fn create(_: Self::Config, host: Host) -> Result<Self, Error> {
-            *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(host);
-            Ok(Self)
-        }
-    }
-
-    let mut harness = Harness::<Keeper>::create(json!({})).unwrap();
-    let host = KEPT.lock().unwrap().take().unwrap();
-    let mut updates = Updates::new();
-    updates.add(ContainerUpdate::new("c").cpus("1")).unwrap();
-    host.update_containers(updates.clone()).unwrap();
-    let queued = harness.take_updates();
-    assert_eq!(queued[0].update, updates.messages());
-    drop(harness);
-    assert_eq!(host.update_containers(updates), Err(UpdateError::Ended));
 }
 
 #[test]
