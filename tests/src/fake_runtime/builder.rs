@@ -11,6 +11,7 @@ use super::board::{Board, Settings, State};
 use super::fault::{Fault, Victim};
 use super::mux::Cut;
 use super::{FakeRuntime, Profile, RegisterReply, Split};
+use crate::patience::PATIENCE;
 
 /// Longest path of a Unix socket that every system takes.
 const MAX_SOCKET_PATH: usize = 107;
@@ -32,9 +33,9 @@ impl Builder {
         Self {
             profile,
             socket: None,
-            // The defaults of the runtimes.
-            registration_timeout: Duration::from_secs(5),
-            request_timeout: Duration::from_secs(2),
+            // Runtimes have 5 s and 2 s. A slow machine must not look like a late plugin.
+            registration_timeout: PATIENCE,
+            request_timeout: PATIENCE,
             register_reply: RegisterReply::default(),
             serialize_updates: false,
             state: State::default(),
@@ -48,14 +49,15 @@ impl Builder {
         self
     }
 
-    /// Time that a connection has to register.
+    /// Time that a connection has to register; far more than anything takes unless it is set.
     #[must_use]
     pub fn registration_timeout(mut self, timeout: Duration) -> Self {
         self.registration_timeout = timeout;
         self
     }
 
-    /// Time that a plugin has for each call, and for all messages of a synchronization.
+    /// Time that a plugin has for each call, and for all messages of a synchronization; far more
+    /// than anything takes unless it is set.
     #[must_use]
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
         self.request_timeout = timeout;

@@ -69,13 +69,14 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// A current containerd with its default timeouts.
+    /// A current containerd that waits far longer than the 2 s and 5 s of real ones: a slow machine
+    /// must not look like a late plugin.
     fn default() -> Self {
         Self {
             name: "containerd".to_owned(),
             version: "2.4.2".to_owned(),
-            request_timeout: Duration::from_secs(2),
-            registration_timeout: Duration::from_secs(5),
+            request_timeout: PATIENCE,
+            registration_timeout: PATIENCE,
         }
     }
 }
