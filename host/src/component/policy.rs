@@ -22,7 +22,7 @@ use protobuf::Message as _;
 use ttrpc::proto::Code;
 
 use crate::config::OnFailure;
-use crate::runtime::fields::{Malformed, bytes_field, text_field};
+use crate::runtime::fields::{Malformed, bytes_field, map_text, text_field};
 use crate::runtime::session::Call;
 use crate::runtime::ttrpc::Answer;
 
@@ -214,8 +214,16 @@ impl<'a> Subject<'a> {
         Self {
             namespace: text_field(pod, 4),
             pod: text_field(pod, 2),
-            container: text_field(container.unwrap_or_default(), 3),
+            container: container_name(container.unwrap_or_default()),
         }
+    }
+}
+
+/// The name in an encoded `Container`. CRI-O leaves the field empty in some calls.
+fn container_name(container: &[u8]) -> &str {
+    match text_field(container, 3) {
+        "" => map_text(container, 5, "io.kubernetes.container.name"),
+        name => name,
     }
 }
 
@@ -300,6 +308,18 @@ mod tests {
         };
         assert!(text.starts_with("component 10-gpu rejects container nginx of pod default/web: ä"));
         assert!(text.len() < MAX_REASON + 100);
+    }
+
+    #[test]
+    fn a_container_without_a_name_goes_by_its_label() {
+        let mut request = api::CreateContainerRequest::new();
+        request.pod.mut_or_insert_default().name = "web".into();
+        let labels = &mut request.container.mut_or_insert_default().labels;
+        labels.insert("app".into(), "shop".into());
+        labels.insert("io.kubernetes.container.name".into(), "nginx".into());
+        let mut call = call(Method::CreateContainer, "");
+        call.payload = request.write_to_bytes().unwrap();
+        assert_eq!(Subject::of(&call).container, "nginx");
     }
 
     #[test]

@@ -163,14 +163,18 @@ impl<'a> Iterator for Fields<'a> {
 ///
 /// `None` as well when the message is malformed before a value is found.
 pub fn bytes_field(message: &[u8], number: u32) -> Option<&[u8]> {
+    bytes_fields(message, number).last()
+}
+
+/// All values of field `number` that hold bytes, up to where the message is malformed.
+fn bytes_fields(message: &[u8], number: u32) -> impl Iterator<Item = &[u8]> {
     Fields::of(message)
         .map_while(Result::ok)
-        .filter(|field| field.number == number)
+        .filter(move |field| field.number == number)
         .filter_map(|field| match field.value {
             Value::Bytes(bytes) => Some(bytes),
             _ => None,
         })
-        .last()
 }
 
 /// Like [`bytes_field`], for a string; empty if there is none.
@@ -178,6 +182,13 @@ pub fn text_field(message: &[u8], number: u32) -> &str {
     bytes_field(message, number)
         .and_then(|bytes| std::str::from_utf8(bytes).ok())
         .unwrap_or_default()
+}
+
+/// The text that `key` has in field `number`, a map; empty if there is none.
+pub fn map_text<'a>(message: &'a [u8], number: u32, key: &str) -> &'a str {
+    let entries = bytes_fields(message, number);
+    let found = entries.filter(|entry| text_field(entry, 1) == key).last();
+    found.map(|entry| text_field(entry, 2)).unwrap_or_default()
 }
 
 /// Turns a `StateChangeEvent` into the number of its event and the request that it stands for.
