@@ -17,3 +17,4 @@ mod restart;
 mod service_manager;
 mod shutdown;
 mod sync;
+mod tolerance;
