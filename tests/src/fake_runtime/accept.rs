@@ -20,7 +20,11 @@ pub(super) async fn run(listener: UnixListener, board: Arc<Board>) {
             Some(socket) => socket,
             None => match listener.accept().await {
                 Ok((socket, _)) => socket,
-                Err(_) => return,
+                Err(error) => {
+                    let error = error.to_string();
+                    return board
+                        .change(|state| state.complaints.push(Complaint::Accept { error }));
+                }
             },
         };
         let number = board.change(|state| {

@@ -73,6 +73,11 @@ pub enum Complaint {
         /// Number of the connection.
         connection: usize,
     },
+    /// No further connection can be accepted; not the plugins' fault.
+    Accept {
+        /// Why.
+        error: String,
+    },
 }
 
 impl Complaint {

@@ -90,6 +90,8 @@ pub struct Builder {
     text: String,
     drop_ins: BTreeMap<String, String>,
     environment: Vec<(String, String)>,
+    /// Whether the log is kept to itself.
+    quiet: bool,
 }
 
 impl Builder {
@@ -106,6 +108,7 @@ impl Builder {
             text: String::new(),
             drop_ins: BTreeMap::new(),
             environment: Vec::new(),
+            quiet: false,
         })
     }
 
@@ -156,6 +159,13 @@ impl Builder {
         self
     }
 
+    /// Does not print the end of the log when the host is dropped: for programs that are no tests.
+    #[must_use]
+    pub fn quiet(mut self) -> Self {
+        self.quiet = true;
+        self
+    }
+
     /// Starts the host.
     ///
     /// # Errors
@@ -164,7 +174,7 @@ impl Builder {
     /// once is no error here.
     pub fn start(self) -> Result<Host> {
         let config = self.write()?;
-        Host::start(self.folder, config, &self.environment)
+        Host::start(self.folder, config, &self.environment, self.quiet)
     }
 
     /// Runs another command with this configuration, such as `check`.

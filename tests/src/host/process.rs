@@ -27,19 +27,26 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Lines of the log that errors show.
 const LOG_TAIL: usize = 40;
 
-/// A host. Dropping it kills it, and prints the end of its log, which is shown with a failed test.
+/// A host. Dropping it kills it, and prints the end of its log unless it is [`Builder::quiet`].
 #[derive(Debug)]
 pub struct Host {
     child: Child,
     pid: u32,
     config: PathBuf,
+    quiet: bool,
     // After the child, which writes into it.
     folder: TempDir,
 }
 
 impl Drop for Host {
+    #[expect(
+        clippy::print_stderr,
+        reason = "the harness shows it with a failed test"
+    )]
     fn drop(&mut self) {
-        eprintln!("{}", self.log_tail());
+        if !self.quiet {
+            eprintln!("{}", self.log_tail());
+        }
     }
 }
 
@@ -57,6 +64,7 @@ impl Host {
         folder: TempDir,
         config: PathBuf,
         environment: &[(String, String)],
+        quiet: bool,
     ) -> Result<Self> {
         let log = File::create(folder.path().join("log")).context("cannot make the log")?;
         let mut command = command::nri_host(environment)?;
@@ -70,6 +78,7 @@ impl Host {
             child,
             pid,
             config,
+            quiet,
             folder,
         })
     }

@@ -72,7 +72,7 @@ impl Contestant {
                 running.start_each(&program, indexes, socket, &[])?;
             }
             Self::Injectors | Self::Loggers | Self::Both => {
-                let builder = Host::builder().socket(socket);
+                let builder = Host::builder().quiet().socket(socket);
                 let host = indexes
                     .map(|index| self.component(index))
                     .fold(builder, |builder, component| builder.component(component));

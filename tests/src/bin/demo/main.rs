@@ -46,7 +46,7 @@ async fn tell(story: &mut Story) -> Result<()> {
 
     story.chapter("A container runtime starts, and so does nri-host");
     let mut runtime = FakeRuntime::start(Profile::newest()).await?;
-    let builder = Host::builder();
+    let builder = Host::builder().quiet();
     let events = builder.folder().join("events.jsonl");
     let mut host = builder
         .socket(runtime.socket())
