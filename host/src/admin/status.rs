@@ -233,7 +233,13 @@ fn state_of(member: &Member) -> (State, Option<String>, Instant) {
     }
     let (state, reason) = match &member.session {
         SessionState::Waiting { reason, .. } => (State::Waiting, Some(reason.clone())),
-        SessionState::Handshaking(_) => (State::Handshaking, None),
+        SessionState::Handshaking(served) => {
+            let awaited = served.session.progress().awaited();
+            (
+                State::Handshaking,
+                Some(format!("waiting for the runtime: no {awaited} yet")),
+            )
+        }
         SessionState::Active(_) if member.is_unsynced() => {
             let reason = "it missed a call, or failed in Synchronize".to_owned();
             (State::Unsynced, Some(reason))

@@ -52,6 +52,7 @@ fn serve(config: &Config, loaded: &Loaded) -> Result<(), Box<dyn std::error::Err
         .build()?;
     runtime.block_on(async {
         let stop = stop_signal()?;
+        spare_from_signals()?;
         let admin = socket::bind(&config.host)?;
         let notice = Arc::new(Notify::new());
         let (members, absent) = start_components(config, loaded, &notice)?;
@@ -92,6 +93,21 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
             process::end(ExitReason::Failure);
         });
     })
+}
+
+/// Signals that mean no harm, and that would end the process if nobody took them.
+fn spare_from_signals() -> std::io::Result<()> {
+    for kind in [SignalKind::user_defined1(), SignalKind::user_defined2()] {
+        // It stays taken when nobody listens any more.
+        drop(signal(kind)?);
+    }
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            tracing::info!("SIGHUP: the configuration is read at the start alone; nothing is done");
+        }
+    });
+    Ok(())
 }
 
 fn start_components(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::mistake::Problem;
 
-/// What a component's time limits may be: less is no time at all, more is no limit.
+/// What time limits may be: less is no time at all, more is no limit.
 const SENSIBLE: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
 
 /// Reads `"500ms"`, `"2s"` or `"1m"`.

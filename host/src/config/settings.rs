@@ -27,6 +27,8 @@ pub const DEFAULT_FAIL_EXEMPT_NAMESPACE: &str = "kube-system";
 pub const DEFAULT_QUARANTINE_FAILURES: u32 = 5;
 /// ... within this time.
 pub const DEFAULT_QUARANTINE_WINDOW: Duration = Duration::from_secs(600);
+/// The runtime lets one plugin in at a time, and holds back Synchronize while it serves requests.
+pub(super) const DEFAULT_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
 /// State changes and everything worse.
 pub const DEFAULT_LOG: LevelFilter = LevelFilter::INFO;
 
@@ -49,6 +51,8 @@ pub struct RuntimeConfig {
     pub socket: PathBuf,
     /// The name that the runtime must give itself ("containerd", "cri-o"), if it matters.
     pub expect_runtime: Option<String>,
+    /// How long a connection may take from its registration to the answer to Synchronize.
+    pub handshake_timeout: Duration,
 }
 
 impl Default for RuntimeConfig {
@@ -56,6 +60,7 @@ impl Default for RuntimeConfig {
         Self {
             socket: DEFAULT_SOCKET.into(),
             expect_runtime: None,
+            handshake_timeout: DEFAULT_HANDSHAKE_TIMEOUT,
         }
     }
 }

@@ -14,7 +14,7 @@ use super::reader::Reader;
 use super::settings::{ADMIN_SOCKET_NAME, ComponentConfig, Config, HostConfig, RuntimeConfig};
 use super::{Loaded, Overrides};
 
-const RUNTIME_KEYS: [&str; 2] = ["socket", "expect_runtime"];
+const RUNTIME_KEYS: [&str; 3] = ["socket", "expect_runtime", "handshake_timeout"];
 const HOST_KEYS: [&str; 5] = [
     "component_dirs",
     "runtime_dir",
@@ -93,6 +93,9 @@ fn runtime(
                 "the name of a runtime, such as \"containerd\"",
             )
             .map(str::to_owned);
+        config.handshake_timeout = reader
+            .duration("handshake_timeout")
+            .unwrap_or(config.handshake_timeout);
     }
     if let Some(socket) = &overrides.socket {
         config.socket = std::path::absolute(socket).unwrap_or_else(|_| socket.clone());

@@ -5,6 +5,8 @@
 //! that the component does not handle or nobody knows. Everything else comes out of
 //! [`Session::next_call`], in one form whichever dialect the runtime speaks.
 
+mod progress;
+
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -12,16 +14,16 @@ use std::time::{Duration, Instant};
 use nri_plugin_api::abi::Method;
 use nri_plugin_api::api;
 use protobuf::Message as _;
-use thiserror::Error;
 use tokio::sync::Notify;
 use ttrpc::proto::{Code, Request, Response};
 
 use super::connection::{Connection, Lost, Patience};
 use super::fields::{self, Chunk, Malformed};
 use super::mux::{Message, PLUGIN_STREAM, RUNTIME_STREAM};
-use super::ttrpc::{Answer, IncomingRequest, MAX_BODY, MessageKind, Outgoing, encode};
+use super::ttrpc::{Answer, IncomingRequest, MessageKind, Outgoing, encode};
 use super::version::{EVENTS_BEFORE_0_10, RuntimeVersion, event_mask};
 use crate::lock::lock;
+pub use progress::{Configured, End, Progress, Unsynchronized};
 
 const PLUGIN_SERVICE: &str = "nri.pkg.api.v1alpha1.Plugin";
 const RUNTIME_SERVICE: &str = "nri.pkg.api.v1alpha1.Runtime";
@@ -49,65 +51,6 @@ pub struct Registration {
     pub oldest_events_only: bool,
 }
 
-/// What the runtime said in Configure.
-#[derive(Clone, Debug, Default)]
-pub struct Configured {
-    /// Name and versions.
-    pub runtime: RuntimeVersion,
-    /// Time for one call; `None` on runtimes that do not say.
-    pub request_timeout: Option<Duration>,
-    /// Time for the registration; `None` on runtimes that do not say.
-    pub registration_timeout: Option<Duration>,
-    /// The events that were subscribed to.
-    pub events: u32,
-}
-
-/// How a session ended.
-#[derive(Debug, Error)]
-pub enum End {
-    /// The connection was lost.
-    #[error(transparent)]
-    Lost(#[from] Lost),
-    /// The runtime does not want this plugin.
-    #[error("the runtime refused the registration: {0}")]
-    Refused(String),
-    /// The runtime is not the one that is configured.
-    #[error("wrong runtime: {found:?} instead of {expected:?} (expect_runtime)")]
-    WrongRuntime {
-        /// Name that is configured.
-        expected: String,
-        /// Name that the runtime gave itself.
-        found: String,
-    },
-    /// The registration, Configure or Synchronize did not come in time.
-    #[error("no {awaited} within {} s", limit.as_secs())]
-    HandshakeTimeout {
-        /// What was waited for.
-        awaited: &'static str,
-        /// How long.
-        limit: Duration,
-    },
-    /// A request of the handshake is larger than a message may be.
-    #[error("a request is larger than {MAX_BODY} bytes")]
-    TooLarge,
-    /// The host ended it.
-    #[error("{0}")]
-    Asked(&'static str),
-}
-
-/// How far a session has come.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    /// RegisterPlugin was answered.
-    pub registered: bool,
-    /// Configure was answered.
-    pub configured: Option<Configured>,
-    /// Synchronize was answered: the session is active.
-    pub synchronized: Option<Instant>,
-    /// The session is over.
-    pub ended: Option<Arc<End>>,
-}
-
 /// How a call came in, which decides what its answer looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -132,6 +75,15 @@ pub struct Call {
     pub time: Duration,
 }
 
+/// A synchronization under way.
+#[derive(Default)]
+struct Synchronization {
+    /// The chunks so far.
+    joined: Vec<u8>,
+    /// When the runtime gives up: all chunks share one limit.
+    due: Option<Instant>,
+}
+
 /// A request that the host itself answers.
 struct HostAnswer {
     answer: Answer,
@@ -141,7 +93,8 @@ struct HostAnswer {
 /// What follows from a request that the host itself answered.
 enum Then {
     GoOn,
-    Synchronized,
+    /// The synchronization is over, with a good answer or an error.
+    Synchronized(bool),
     End(End),
 }
 
@@ -160,7 +113,7 @@ pub struct Session {
     registration: Registration,
     progress: Mutex<Progress>,
     winding_down: Mutex<Option<&'static str>>,
-    chunks: Mutex<Vec<u8>>,
+    synchronization: Mutex<Synchronization>,
     notice: Arc<Notify>,
 }
 
@@ -181,7 +134,7 @@ impl Session {
             registration,
             progress: Mutex::default(),
             winding_down: Mutex::default(),
-            chunks: Mutex::default(),
+            synchronization: Mutex::default(),
             notice,
         }
     }
@@ -263,9 +216,10 @@ impl Session {
             (Dialect::StateChange, Answer::Payload(_)) => Answer::EMPTY,
             (_, answer) => answer,
         };
+        let good = matches!(answer, Answer::Payload(_));
         self.write_answer(call.number, answer, patience);
         if call.method == Method::Synchronize {
-            self.synchronized();
+            self.synchronized(good);
         }
     }
 
@@ -286,7 +240,22 @@ impl Session {
         self.connection.stop_reading();
     }
 
-    fn synchronized(&self) {
+    /// The synchronization was answered, by something `good` or by an error. The session is active,
+    /// unless the runtime has given it up.
+    fn synchronized(&self, good: bool) {
+        let due = std::mem::take(&mut *lock(&self.synchronization)).due;
+        let late = due.and_then(|due| Instant::now().checked_duration_since(due));
+        let failure = match late {
+            Some(by) => Some(Unsynchronized::Late(by)),
+            None if !good => Some(Unsynchronized::Refused),
+            None => None,
+        };
+        if let Some(failure) = failure
+            && lock(&self.progress).synchronized.is_none()
+        {
+            self.end(End::Unsynchronized(failure));
+            return;
+        }
         self.advance(|progress| {
             progress.synchronized.get_or_insert_with(Instant::now);
         });
@@ -318,7 +287,7 @@ impl Session {
                         self.write_answer(number, answer, patience);
                         match then {
                             Then::GoOn => {}
-                            Then::Synchronized => self.synchronized(),
+                            Then::Synchronized(good) => self.synchronized(good),
                             Then::End(end) => drop(self.end(end)),
                         }
                         None
@@ -364,16 +333,9 @@ impl Session {
             return Err(Answer::unimplemented(request.service, request.method).into());
         }
         let time = self.time_for(&request);
-        let call = |method: Method, dialect, payload| {
+        let call = |method: Method, dialect, payload, time| {
             if self.registration.methods & method.bit() == 0 {
-                let then = match method {
-                    Method::Synchronize => Then::Synchronized,
-                    _ => Then::GoOn,
-                };
-                return Err(HostAnswer {
-                    answer: Answer::EMPTY,
-                    then,
-                });
+                return Err(Answer::EMPTY);
             }
             Ok(Call {
                 number,
@@ -390,15 +352,21 @@ impl Session {
                 let (event, payload) =
                     fields::split_state_change(request.payload).map_err(|e| unreadable(&e))?;
                 match state_change(event) {
-                    Some(method) => call(method, Dialect::StateChange, payload),
+                    Some(method) => Ok(call(method, Dialect::StateChange, payload, time)?),
                     None => Err(Answer::EMPTY.into()),
                 }
             }
-            (_, Some(Method::Synchronize)) => {
-                let payload = self.join_chunk(request.payload)?;
-                call(Method::Synchronize, Dialect::Dedicated, payload)
+            (_, Some(method @ Method::Synchronize)) => {
+                let (payload, time) = self.join_chunk(request.payload, time)?;
+                call(method, Dialect::Dedicated, payload, time).map_err(|answer| HostAnswer {
+                    answer,
+                    then: Then::Synchronized(true),
+                })
             }
-            (_, Some(method)) => call(method, Dialect::Dedicated, request.payload.to_vec()),
+            (_, Some(method)) => {
+                let payload = request.payload.to_vec();
+                Ok(call(method, Dialect::Dedicated, payload, time)?)
+            }
             (_, None) => Err(Answer::unimplemented(request.service, request.method).into()),
         }
     }
@@ -464,10 +432,18 @@ impl Session {
         .into()
     }
 
-    /// The whole of Synchronize, or the answer to a chunk that is not the last.
-    fn join_chunk(&self, chunk: &[u8]) -> Result<Vec<u8>, Answer> {
-        let Chunk { more, pieces } = Chunk::read(chunk).map_err(|e| unreadable(&e))?;
-        let mut joined = lock(&self.chunks);
+    /// The whole of Synchronize and the time that is left for it, or the answer to a chunk that is
+    /// not the last. `time`: what the runtime gives for this chunk.
+    fn join_chunk(&self, chunk: &[u8], time: Duration) -> Result<(Vec<u8>, Duration), HostAnswer> {
+        let refused = |answer| HostAnswer {
+            answer,
+            then: Then::Synchronized(false),
+        };
+        let Chunk { more, pieces } = Chunk::read(chunk).map_err(|e| refused(unreadable(&e)))?;
+        let now = Instant::now();
+        let mut synchronization = lock(&self.synchronization);
+        let due = *synchronization.due.get_or_insert(now + time);
+        let joined = &mut synchronization.joined;
         if self.registration.methods & Method::Synchronize.bit() != 0 {
             joined.reserve(chunk.len());
             for piece in pieces {
@@ -475,18 +451,17 @@ impl Session {
             }
         }
         if joined.len() > MAX_SYNCHRONIZE {
-            *joined = Vec::new();
             let text = format!("the synchronization has more than {MAX_SYNCHRONIZE} bytes");
-            return Err(invalid(&text));
+            return Err(refused(invalid(&text)));
         }
         if more {
             let answer = api::SynchronizeResponse {
                 more,
                 ..Default::default()
             };
-            return Err(Answer::Payload(encode(&answer)));
+            return Err(Answer::Payload(encode(&answer)).into());
         }
-        Ok(std::mem::take(&mut *joined))
+        Ok((std::mem::take(joined), due.saturating_duration_since(now)))
     }
 }
 
@@ -526,3 +501,6 @@ fn invalid(text: &dyn fmt::Display) -> Answer {
         text: text.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! How long to wait before the next attempt. Pure: time and chance come in as arguments.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// First wait that is not "at once".
@@ -59,6 +60,43 @@ impl SocketBackoff {
     }
 }
 
+/// So many sessions of one component may become active within [`BUDGET_WINDOW`].
+pub(super) const SESSION_BUDGET: usize = 6;
+/// See [`SESSION_BUDGET`].
+pub(super) const BUDGET_WINDOW: Duration = Duration::from_secs(60);
+
+/// Bounds how often a component takes part anew on one socket.
+///
+/// [`Backoff`] bounds attempts that fail. Sessions that become active and are lost at once have
+/// another cause: a runtime that lets a new plugin replace an older one of the same name, and two
+/// hosts with the same names, say, which must not take the place from each other for ever.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SessionBudget {
+    active: VecDeque<Instant>,
+}
+
+impl SessionBudget {
+    /// A session has become active.
+    pub(super) fn spend(&mut self, now: Instant) {
+        if self.active.len() == SESSION_BUDGET {
+            self.active.pop_front();
+        }
+        self.active.push_back(now);
+    }
+
+    /// When the next session may be tried, if it may not be now.
+    pub(super) fn spent_until(&self, now: Instant) -> Option<Instant> {
+        let oldest = *self.active.front()?;
+        let free = oldest + BUDGET_WINDOW;
+        (self.active.len() == SESSION_BUDGET && free > now).then_some(free)
+    }
+
+    /// The socket is new: what happened on the old one does not count.
+    pub(super) fn reset(&mut self) {
+        self.active.clear();
+    }
+}
+
 /// Nothing, then [`FIRST`], doubling to [`LONGEST`]; cut by up to half.
 fn exponential(failures: u32, chance: f64) -> Duration {
     let Some(doublings) = failures.checked_sub(1) else {
@@ -113,7 +151,47 @@ mod tests {
         assert!(SocketBackoff::default().after(false, start, 0.5) > EAGER);
     }
 
+    #[test]
+    fn a_new_socket_makes_the_whole_budget_free() {
+        let now = Instant::now();
+        let mut budget = SessionBudget::default();
+        for _ in 0..SESSION_BUDGET {
+            assert_eq!(budget.spent_until(now), None);
+            budget.spend(now);
+        }
+        assert_eq!(budget.spent_until(now), Some(now + BUDGET_WINDOW));
+        budget.reset();
+        assert_eq!(budget.spent_until(now), None);
+    }
+
     proptest! {
+        #[test]
+        fn no_minute_has_more_sessions_than_the_budget(
+            lengths in proptest::collection::vec(0..30_000u64, 1..60),
+        ) {
+            let mut now = Instant::now();
+            let mut budget = SessionBudget::default();
+            let mut active = Vec::new();
+            for length in lengths {
+                now = budget.spent_until(now).unwrap_or(now);
+                budget.spend(now);
+                active.push(now);
+                now += Duration::from_millis(length);
+            }
+            for window in active.windows(SESSION_BUDGET + 1) {
+                prop_assert!(window[SESSION_BUDGET] - window[0] >= BUDGET_WINDOW);
+            }
+        }
+
+        #[test]
+        fn a_runtime_that_closes_at_once_is_tried_less_than_20_times_in_its_first_minute(
+            chances in proptest::collection::vec(0.0..=1.0f64, 20),
+        ) {
+            let mut backoff = Backoff::default();
+            let waits = chances.into_iter().map(|chance| backoff.after(None, chance));
+            prop_assert!(waits.sum::<Duration>() > Duration::from_secs(60));
+        }
+
         #[test]
         fn waits_never_leave_their_bounds(chances in proptest::collection::vec(0.0..=1.0f64, 1..80)) {
             let mut backoff = Backoff::default();

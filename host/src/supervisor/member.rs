@@ -6,24 +6,23 @@ use std::time::{Duration, Instant};
 use nri_plugin_api::abi::Method;
 use tokio::sync::Notify;
 
-use super::backoff::Backoff;
+use super::backoff::{Backoff, SessionBudget};
+use super::reason;
 use crate::component::border::{Blueprint, NotCreated};
 use crate::component::context::ConfigError;
 use crate::component::instance::{self, Source};
 use crate::component::policy::Policy;
 use crate::component::seat::{Condition, Seat, Served};
 use crate::component::watchdog::Watchdog;
-use crate::config::{ComponentConfig, Config, OnFailure};
+use crate::config::{ComponentConfig, Config, OnFailure, RuntimeConfig};
 use crate::runtime::connection::{Connection, Lost};
 use crate::runtime::session::{End, Progress, Registration, Session};
 use crate::runtime::version::EVENTS_BEFORE_0_10;
 
 /// How long `create` may take.
 pub(super) const CREATE_LIMIT: Duration = Duration::from_secs(5);
-/// How long a handshake may take. The runtime lets one plugin in at a time, and holds back
-/// Synchronize while it serves other requests.
-pub(super) const HANDSHAKE_LIMIT: Duration = Duration::from_secs(60);
-/// A component that missed calls is brought in step by reconnecting, this often at most.
+/// A component that missed calls, or that the runtime did not synchronize, is brought in step by
+/// reconnecting, this often at most.
 pub(super) const RESYNC_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The state of a component's session.
@@ -54,7 +53,8 @@ pub struct Member {
     /// Since when its session is in its state.
     pub since: Instant,
     backoff: Backoff,
-    expect_runtime: Option<String>,
+    budget: SessionBudget,
+    runtime: RuntimeConfig,
     create_backoff: Backoff,
     create_at: Option<Instant>,
     oldest_events_only: bool,
@@ -106,7 +106,8 @@ impl Member {
             },
             since: now,
             backoff: Backoff::default(),
-            expect_runtime: host.runtime.expect_runtime.clone(),
+            budget: SessionBudget::default(),
+            runtime: host.runtime.clone(),
             create_backoff: Backoff::default(),
             create_at: None,
             oldest_events_only: false,
@@ -196,8 +197,9 @@ impl Member {
     }
 
     /// The wait is over: the runtime's socket is new.
-    pub fn hurry(&mut self, now: Instant) {
+    pub fn socket_changed(&mut self, now: Instant) {
         self.socket_changed = Some(now);
+        self.budget.reset();
         if let SessionState::Waiting { until, .. } = &mut self.session {
             *until = now;
         }
@@ -213,7 +215,7 @@ impl Member {
         let registration = Registration {
             name: self.config.name.clone(),
             index: self.config.index,
-            expect_runtime: self.expect_runtime.clone(),
+            expect_runtime: self.runtime.expect_runtime.clone(),
             methods: self.seat.methods(),
             fail_request: self.config.on_failure == OnFailure::Fail,
             oldest_events_only: self.oldest_events_only,
@@ -225,9 +227,12 @@ impl Member {
             Ok(served) => {
                 served.session.register();
                 self.session = SessionState::Handshaking(served);
-                now + HANDSHAKE_LIMIT
+                now + self.runtime.handshake_timeout
             }
-            Err(error) => self.wait(format!("no session could be made: {error}"), None, now),
+            Err(error) => {
+                let until = now + self.backoff.after(None, fastrand::f64());
+                self.wait(format!("no session could be made: {error}"), until, now)
+            }
         }
     }
 
@@ -290,21 +295,21 @@ impl Member {
         match (&self.session, progress.synchronized) {
             (SessionState::Handshaking(_), Some(_)) => {
                 self.seat.counters.sessions.add_one();
+                self.budget.spend(now);
                 self.since = now;
                 tracing::info!(component = self.plugin(), "active");
                 self.session = SessionState::Active(served);
                 self.observe_step(now)
             }
             (SessionState::Handshaking(_), None) => {
-                let limit = self.since + HANDSHAKE_LIMIT;
-                if limit <= now {
-                    served.session.end(End::HandshakeTimeout {
-                        awaited: awaited(&progress),
-                        limit: HANDSHAKE_LIMIT,
-                    });
+                let limit = self.runtime.handshake_timeout;
+                let until = self.since + limit;
+                if until <= now {
+                    let awaited = progress.awaited();
+                    served.session.end(End::HandshakeTimeout { awaited, limit });
                     return Some(now);
                 }
-                Some(limit)
+                Some(until)
             }
             _ => self.observe_step(now),
         }
@@ -315,7 +320,7 @@ impl Member {
         if !self.is_unsynced() || !matches!(self.seat.condition(), Condition::Ready) {
             return None;
         }
-        let at = self.resynced.map_or(now, |last| last + RESYNC_INTERVAL);
+        let at = self.resync_at(now);
         if at > now {
             return Some(at);
         }
@@ -327,22 +332,38 @@ impl Member {
         None
     }
 
+    /// When the component may be brought in step by another session.
+    fn resync_at(&self, now: Instant) -> Instant {
+        self.resynced
+            .map_or(now, |last| now.max(last + RESYNC_INTERVAL))
+    }
+
     fn lost(&mut self, progress: &Progress, end: &End, now: Instant) {
         self.note_mask(progress, end);
         let active_for = progress.synchronized.map(|since| now.duration_since(since));
-        let reason = crate::chain(end);
+        let mut reason = reason::of_end(end, progress);
         tracing::info!(
             component = self.plugin(),
             reason,
             ?active_for,
             "session ended"
         );
-        self.wait(reason, active_for, now);
-        let asked = matches!(end, End::Asked(_));
-        let socket_is_newer = self.socket_changed.is_some_and(|at| at >= self.registered);
-        if asked || socket_is_newer {
-            self.hurry(now);
+        let mut until = now + self.backoff.after(active_for, fastrand::f64());
+        match end {
+            End::Asked(_) => until = now,
+            End::Unsynchronized(_) => {
+                until = until.max(self.resync_at(now));
+                self.resynced = Some(until);
+            }
+            _ => {}
         }
+        if let Some(free) = self.budget.spent_until(now) {
+            until = until.max(free);
+            reason = reason::of_spent_budget(&reason, until - now);
+            tracing::warn!(component = self.plugin(), "{reason}");
+        }
+        let socket_is_newer = self.socket_changed.is_some_and(|at| at >= self.registered);
+        self.wait(reason, if socket_is_newer { now } else { until }, now);
     }
 
     /// A runtime whose version had to be guessed, and that closed the connection after the
@@ -368,8 +389,7 @@ impl Member {
         }
     }
 
-    fn wait(&mut self, reason: String, active_for: Option<Duration>, now: Instant) -> Instant {
-        let until = now + self.backoff.after(active_for, fastrand::f64());
+    fn wait(&mut self, reason: String, until: Instant, now: Instant) -> Instant {
         self.session = SessionState::Waiting { reason, until };
         self.since = now;
         until
@@ -380,16 +400,3 @@ impl Member {
 const RESYNC: &str = "reconnecting to bring the component in step";
 /// Least wait before `create` is called again.
 const MIN_CREATE_WAIT: Duration = Duration::from_millis(100);
-
-fn awaited(progress: &Progress) -> &'static str {
-    match progress {
-        Progress {
-            configured: Some(_),
-            ..
-        } => "Synchronize",
-        Progress {
-            registered: true, ..
-        } => "Configure",
-        _ => "answer to the registration",
-    }
-}

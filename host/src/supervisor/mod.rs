@@ -6,6 +6,7 @@
 
 mod backoff;
 mod member;
+mod reason;
 mod socket;
 
 use std::path::PathBuf;
@@ -258,7 +259,7 @@ impl Supervisor {
             obstacle.retry = now;
         }
         for member in &mut self.members {
-            member.hurry(now);
+            member.socket_changed(now);
         }
     }
 

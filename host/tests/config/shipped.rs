@@ -33,7 +33,9 @@ fn the_values_in_it_are_the_defaults() {
     let mut config = files.config();
     config.host.component_dirs = HostConfig::default().component_dirs;
     assert_eq!(config.host, HostConfig::default());
-    assert_eq!(config.runtime.socket, RuntimeConfig::default().socket);
+    let runtime = RuntimeConfig::default();
+    assert_eq!(config.runtime.socket, runtime.socket);
+    assert_eq!(config.runtime.handshake_timeout, runtime.handshake_timeout);
 
     let short = with_components(
         "[[component]]\nname = \"device-injector\"\nindex = 10\nlibrary = \"liba.so\"\n",
@@ -56,6 +58,7 @@ fn it_shows_every_key() {
     let missing: Vec<_> = [
         "socket",
         "expect_runtime",
+        "handshake_timeout",
         "component_dirs",
         "runtime_dir",
         "state_dir",

@@ -29,6 +29,7 @@ fn every_key_is_read() {
 [runtime]
 socket = "/run/other/nri.sock"
 expect_runtime = "containerd"
+handshake_timeout = "2m"
 [host]
 component_dirs = ["/nowhere", "LIB"]
 runtime_dir = "/run/x"
@@ -58,6 +59,7 @@ flag = true
     let config = files.config();
     assert_eq!(config.runtime.socket, Path::new("/run/other/nri.sock"));
     assert_eq!(config.runtime.expect_runtime.as_deref(), Some("containerd"));
+    assert_eq!(config.runtime.handshake_timeout, Duration::from_secs(120));
     assert_eq!(
         config.host.component_dirs,
         [PathBuf::from("/nowhere"), files.path("lib")]

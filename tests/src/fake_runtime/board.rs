@@ -28,6 +28,8 @@ pub(super) struct Settings {
     pub(super) register_reply: RegisterReply,
     /// Whether unsolicited updates wait for the operation under way, as with real runtimes.
     pub(super) serialize_updates: bool,
+    /// Whether a plugin that becomes active ends an older one of the same name.
+    pub(super) replaces_namesakes: bool,
 }
 
 /// An update of containers that no runtime asked for.

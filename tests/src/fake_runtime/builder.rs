@@ -25,6 +25,7 @@ pub struct Builder {
     request_timeout: Duration,
     register_reply: RegisterReply,
     serialize_updates: bool,
+    replaces_namesakes: bool,
     state: State,
 }
 
@@ -38,6 +39,7 @@ impl Builder {
             request_timeout: PATIENCE,
             register_reply: RegisterReply::default(),
             serialize_updates: false,
+            replaces_namesakes: false,
             state: State::default(),
         }
     }
@@ -75,6 +77,14 @@ impl Builder {
     #[must_use]
     pub fn serialize_updates(mut self) -> Self {
         self.serialize_updates = true;
+        self
+    }
+
+    /// Lets a plugin that becomes active take the place of an older one with the same index and
+    /// name, where known runtimes call both.
+    #[must_use]
+    pub fn replace_namesakes(mut self) -> Self {
+        self.replaces_namesakes = true;
         self
     }
 
@@ -136,6 +146,7 @@ impl Builder {
             request_timeout: self.request_timeout,
             register_reply: self.register_reply,
             serialize_updates: self.serialize_updates,
+            replaces_namesakes: self.replaces_namesakes,
         };
         let board = Arc::new(Board::new(settings, self.state));
         Ok(FakeRuntime {

@@ -94,6 +94,12 @@ pub(super) async fn serve(
 
 /// Puts the plugin among those that are called, in the order of indexes.
 fn activate(board: &Board, session: &Arc<Session>) {
+    if board.settings.replaces_namesakes {
+        let active = board.state().active.clone();
+        for older in active.iter().filter(|older| older.name() == session.name()) {
+            older.trunk.close("another plugin took its name");
+        }
+    }
     board.change(|state| {
         state.connections[session.number - 1].reach(Stage::Active);
         state.active.push(Arc::clone(session));

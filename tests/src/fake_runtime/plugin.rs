@@ -122,6 +122,11 @@ impl Plugin {
         self.session.trunk.half_close();
     }
 
+    /// Shuts the direction from the plugin without a sign: whatever it writes from now on fails.
+    pub fn stop_taking(&self) {
+        self.session.trunk.stop_taking();
+    }
+
     /// Closes the connection.
     pub fn close(&self) {
         self.session.trunk.close("by the test");

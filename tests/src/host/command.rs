@@ -20,9 +20,17 @@ pub struct Finished {
     pub stderr: String,
 }
 
-/// The binary with the variables that steer it cleared.
-pub(super) fn nri_host(environment: &[(String, String)]) -> Result<Command> {
-    let mut command = Command::new(artifacts()?.host());
+/// The binary with the variables that steer it cleared, started by `launcher` if that is not empty.
+pub(super) fn nri_host(environment: &[(String, String)], launcher: &[String]) -> Result<Command> {
+    let host = artifacts()?.host();
+    let mut command = match launcher {
+        [] => Command::new(host),
+        [program, arguments @ ..] => {
+            let mut command = Command::new(program);
+            command.args(arguments).arg(host);
+            command
+        }
+    };
     for name in [
         "NRI_HOST_CONFIG",
         "NRI_HOST_SOCKET",
@@ -42,7 +50,7 @@ pub(super) async fn run(
     arguments: &[&str],
     environment: &[(String, String)],
 ) -> Result<Finished> {
-    let mut command = nri_host(environment)?;
+    let mut command = nri_host(environment, &[])?;
     let output = command.args(arguments).arg("--config").arg(config).output();
     let output = patiently(&format!("the end of {arguments:?}"), output)
         .await?

@@ -68,22 +68,17 @@ impl Component {
 
 #[derive(Debug, Serialize)]
 struct File<'a> {
-    runtime: Runtime<'a>,
+    runtime: &'a BTreeMap<String, toml::Value>,
     host: &'a BTreeMap<String, toml::Value>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     component: &'a [Component],
-}
-
-#[derive(Debug, Serialize)]
-struct Runtime<'a> {
-    socket: &'a Path,
 }
 
 /// A host that does not run yet.
 #[derive(Debug)]
 pub struct Builder {
     folder: TempDir,
-    socket: Option<PathBuf>,
+    runtime: BTreeMap<String, toml::Value>,
     host: BTreeMap<String, toml::Value>,
     components: Vec<Component>,
     /// Text after the generated part of the main file.
@@ -92,6 +87,7 @@ pub struct Builder {
     environment: Vec<(String, String)>,
     /// Whether the log is kept to itself.
     quiet: bool,
+    launcher: Vec<String>,
 }
 
 impl Builder {
@@ -102,13 +98,14 @@ impl Builder {
             .context("cannot make a folder for the host")?;
         Ok(Self {
             folder,
-            socket: None,
+            runtime: BTreeMap::new(),
             host: BTreeMap::new(),
             components: Vec::new(),
             text: String::new(),
             drop_ins: BTreeMap::new(),
             environment: Vec::new(),
             quiet: false,
+            launcher: Vec::new(),
         })
     }
 
@@ -119,8 +116,14 @@ impl Builder {
 
     /// Path of the runtime's socket; by default one where nobody listens.
     #[must_use]
-    pub fn socket(mut self, path: &Path) -> Self {
-        self.socket = Some(path.to_owned());
+    pub fn socket(self, path: &Path) -> Self {
+        self.set_runtime("socket", path.display().to_string())
+    }
+
+    /// Sets a key of `[runtime]`.
+    #[must_use]
+    pub fn set_runtime(mut self, key: &str, value: impl Into<toml::Value>) -> Self {
+        self.runtime.insert(key.to_owned(), value.into());
         self
     }
 
@@ -166,6 +169,14 @@ impl Builder {
         self
     }
 
+    /// Has the host started by a command that is given the host's own as further arguments, and
+    /// becomes it in the same process, as `setpriv` does.
+    #[must_use]
+    pub fn launcher(mut self, command: &[&str]) -> Self {
+        self.launcher = command.iter().map(|&word| word.to_owned()).collect();
+        self
+    }
+
     /// Starts the host.
     ///
     /// # Errors
@@ -174,7 +185,8 @@ impl Builder {
     /// once is no error here.
     pub fn start(self) -> Result<Host> {
         let config = self.write()?;
-        Host::start(self.folder, config, &self.environment, self.quiet)
+        let command = command::nri_host(&self.environment, &self.launcher)?;
+        Host::start(self.folder, config, command, self.quiet)
     }
 
     /// Runs another command with this configuration, such as `check`.
@@ -199,11 +211,13 @@ impl Builder {
         }
         let folders = library_folders()?.into();
         host.entry("component_dirs".to_owned()).or_insert(folders);
+        let mut runtime = self.runtime.clone();
         let nowhere = folder.join("no-runtime.sock");
+        runtime
+            .entry("socket".to_owned())
+            .or_insert_with(|| nowhere.display().to_string().into());
         let file = File {
-            runtime: Runtime {
-                socket: self.socket.as_deref().unwrap_or(&nowhere),
-            },
+            runtime: &runtime,
             host: &host,
             component: &self.components,
         };

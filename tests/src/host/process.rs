@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::process::Child;
+use tokio::process::{Child, Command};
 use tokio::time::sleep;
 
 use super::command::{self, Finished};
@@ -63,11 +63,10 @@ impl Host {
     pub(super) fn start(
         folder: TempDir,
         config: PathBuf,
-        environment: &[(String, String)],
+        mut command: Command,
         quiet: bool,
     ) -> Result<Self> {
         let log = File::create(folder.path().join("log")).context("cannot make the log")?;
-        let mut command = command::nri_host(environment)?;
         command.arg("run").arg("--config").arg(&config);
         command.stdout(log.try_clone()?).stderr(log);
         let child = command.spawn().context("cannot run nri-host")?;
@@ -110,8 +109,17 @@ impl Host {
     ///
     /// When it does not for far too long.
     pub async fn logged(&self, text: &str) -> Result<()> {
-        self.poll(&format!("{text:?} in the log"), async || {
-            Ok(self.log().contains(text).then_some(()))
+        self.logged_times(text, 1).await
+    }
+
+    /// Waits until the log contains a text so many times.
+    ///
+    /// # Errors
+    ///
+    /// When it does not for far too long.
+    pub async fn logged_times(&self, text: &str, times: usize) -> Result<()> {
+        self.poll(&format!("{text:?} in the log, {times} times"), async || {
+            Ok((self.log().matches(text).count() >= times).then_some(()))
         })
         .await
     }

@@ -42,13 +42,24 @@ async fn a_component_that_hangs_in_create_fails_and_the_others_do_not_wait() -> 
 }
 
 #[tokio::test]
-async fn a_component_that_is_not_ready_yet_is_created_later() -> Result<()> {
+async fn a_component_that_is_not_ready_yet_is_registered_once_it_is_and_holds_up_nobody()
+-> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let ready = folder.path().join("ready");
     let runtime = FakeRuntime::start(Profile::newest()).await?;
-    let late = Component::faulty("late", 10, json!({ "create": "try-later" }));
-    let host = with_a_good_one(&runtime, late)?;
+    let config = json!({ "create": "try-later", "until": ready });
+    let host = with_a_good_one(&runtime, Component::faulty("late", 10, config))?;
     runtime.plugin("50-good").await?;
-    let status = host.wait_state("late", State::Waiting).await?;
-    assert!(status.reason.is_some(), "{status:?}");
+    host.wait_component("late", "told to be tried later", |late| {
+        let reason = late.reason.as_deref().unwrap_or_default();
+        late.state == State::Waiting && reason.contains("as configured")
+    })
+    .await?;
+    // The socket was never connected to for it.
+    assert_eq!(runtime.connections().len(), 1);
+    std::fs::write(&ready, "")?;
+    runtime.plugin("10-late").await?;
+    assert_eq!(runtime.active(), ["10-late", "50-good"]);
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! What may go wrong between connecting and the first event.
 
 use anyhow::Result;
-use nri_host_tests::fake_runtime::mux::Limits;
 use nri_host_tests::fake_runtime::{
     EVENTS_0_3, EVENTS_0_10, FakeRuntime, Fault, Profile, RegisterReply, SocketFile, Stage, Step,
 };
@@ -16,66 +15,6 @@ fn host(runtime: &FakeRuntime) -> Result<Host> {
         .socket(runtime.socket())
         .component(subject)
         .start()
-}
-
-/// Components whose names have the same length, so that their handshakes have the same bytes.
-const CROWD: usize = 50;
-
-/// Lets each fault happen to a connection of a host with so many components that none of them has
-/// to wait for long, and checks that all come through.
-async fn all_survive(faults: &[Fault]) -> Result<()> {
-    for faults in faults.chunks(CROWD) {
-        let runtime = FakeRuntime::builder(Profile::newest());
-        let runtime = faults
-            .iter()
-            .fold(runtime, |runtime, fault| runtime.fault(fault.clone()));
-        let mut runtime = runtime.build()?;
-        runtime.listen()?;
-        let mut host = Host::builder().socket(runtime.socket());
-        for index in 0..u8::try_from(CROWD)? {
-            let config = json!({ "methods": ["CreateContainer"] });
-            host = host.component(Component::faulty("subject", index, config));
-        }
-        let _host = host.start()?;
-        for index in 0..CROWD {
-            runtime.plugin(&format!("{index:02}-subject")).await?;
-        }
-        assert_eq!(runtime.connections().len(), CROWD + faults.len());
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_connection_closed_before_any_step_is_tried_again() -> Result<()> {
-    let steps = [
-        Step::Read,
-        Step::Register,
-        Step::Configure,
-        Step::Synchronize,
-        Step::Activate,
-    ];
-    let closed = steps.into_iter().map(Fault::Close);
-    // A half-closed connection whose handshake is over makes the plugin active for a moment.
-    let half_closed = steps[..4].iter().copied().map(Fault::HalfClose);
-    all_survive(&closed.chain(half_closed).collect::<Vec<_>>()).await
-}
-
-#[tokio::test]
-async fn a_connection_cut_off_at_any_byte_of_the_handshake_is_tried_again() -> Result<()> {
-    let runtime = FakeRuntime::start(Profile::newest()).await?;
-    let _host = host(&runtime)?;
-    let whole = runtime.plugin(PLUGIN).await?.record();
-    let written = (1..=whole.bytes_written).map(|bytes| Limits {
-        written: Some(bytes),
-        read: None,
-    });
-    // The last byte of the last answer makes the plugin active.
-    let read = (1..whole.bytes_read).map(|bytes| Limits {
-        written: None,
-        read: Some(bytes),
-    });
-    let faults: Vec<_> = written.chain(read).map(Fault::CutOff).collect();
-    all_survive(&faults).await
 }
 
 #[tokio::test]
@@ -224,42 +163,5 @@ async fn components_are_registered_one_after_another_in_the_order_of_their_index
     let connections = runtime.connections().into_iter().skip(earlier);
     let order: Vec<_> = connections.filter_map(|known| known.plugin).collect();
     assert_eq!(order, names);
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_runtime_that_comes_late_is_found() -> Result<()> {
-    let mut runtime = FakeRuntime::builder(Profile::newest()).build()?;
-    let host = host(&runtime)?;
-    host.wait_state("subject", State::Waiting).await?;
-    runtime.listen()?;
-    runtime.plugin(PLUGIN).await?;
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_socket_in_a_folder_that_does_not_exist_yet_is_found() -> Result<()> {
-    let folder = tempfile::Builder::new().prefix("late-").tempdir()?;
-    let socket = folder.path().join("run/nri/nri.sock");
-    let mut runtime = FakeRuntime::builder(Profile::newest())
-        .socket(&socket)
-        .build()?;
-    let host = host(&runtime)?;
-    host.wait_state("subject", State::Waiting).await?;
-    std::fs::create_dir_all(folder.path().join("run/nri"))?;
-    runtime.listen()?;
-    runtime.plugin(PLUGIN).await?;
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_stale_socket_file_is_waited_at_and_named() -> Result<()> {
-    let mut runtime = FakeRuntime::start(Profile::newest()).await?;
-    runtime.kill(SocketFile::Left).await?;
-    let host = host(&runtime)?;
-    let waiting = host.wait_state("subject", State::Waiting).await?;
-    assert!(waiting.reason.is_some(), "{waiting:?}");
-    runtime.listen()?;
-    runtime.plugin(PLUGIN).await?;
     Ok(())
 }

@@ -8,13 +8,16 @@ mod scene;
 
 mod config;
 mod creation;
+mod cut;
 mod deadlines;
 mod dialects;
 mod framing;
 mod handshake;
+mod loss;
 mod promise;
 mod restart;
 mod service_manager;
 mod shutdown;
+mod socket;
 mod sync;
 mod tolerance;

@@ -59,8 +59,13 @@ impl Record {
 
     /// Waits until a call with this method has reached the component.
     pub(crate) async fn wait_for(&self, method: &str) -> Result<()> {
-        patiently(&format!("a call of {method}"), async {
-            while self.calls_of(method).is_empty() {
+        self.wait_for_calls(method, 1).await
+    }
+
+    /// Waits until so many calls with this method have reached the component.
+    pub(crate) async fn wait_for_calls(&self, method: &str, count: usize) -> Result<()> {
+        patiently(&format!("{count} calls of {method}"), async {
+            while self.calls_of(method).len() < count {
                 sleep(POLL_INTERVAL).await;
             }
         })

@@ -3,7 +3,7 @@
 //! ```toml
 //! [component.config]
 //! create = "ok"                 # ok, error, panic, try-later, hang
-//! until = "/tmp/go"             # create = "hang" ends when this file exists; without it never
+//! until = "/tmp/go"             # "hang" and "try-later" end when this file exists; without it never
 //! methods = ["CreateContainer"] # narrows the methods that it wants; without it all 15
 //! record = "/tmp/calls.jsonl"   # one JSON line for each call
 //!
@@ -194,6 +194,7 @@ impl Component for Faulty {
             Creation::Ok => {}
             Creation::Error => return Err(Error::failed("as configured")),
             Creation::Panic => panic!("as configured"),
+            Creation::TryLater if until.as_ref().is_some_and(|file| file.exists()) => {}
             Creation::TryLater => return Err(Error::try_later("as configured")),
             Creation::Hang => behaviour::hang(until.as_deref()),
         }

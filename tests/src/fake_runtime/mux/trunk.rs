@@ -218,6 +218,14 @@ impl Trunk {
         let _ = self.outgoing.send(Outgoing::HalfClose);
     }
 
+    /// Shuts the direction from the other side without a sign: whatever it writes from now on fails.
+    pub fn stop_taking(&self) {
+        // Else the reader would take the shut direction for the end of the other side.
+        self.set_reading(false);
+        // It may be gone already, which is as good.
+        let _ = self.shared.socket.shutdown(Shutdown::Read);
+    }
+
     /// Closes the connection.
     pub fn close(&self, reason: &'static str) {
         self.shared.finish(End::Closed(reason));

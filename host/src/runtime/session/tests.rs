@@ -1,0 +1,106 @@
+//! A runtime, which the test plays, and a session that the test reads.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+
+use super::*;
+use crate::runtime::mux::{PLUGIN_STREAM, RUNTIME_STREAM};
+
+fn session(methods: u64) -> (Session, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let registration = Registration {
+        name: "test".into(),
+        index: 10,
+        expect_runtime: None,
+        methods,
+        fail_request: false,
+        oldest_events_only: false,
+    };
+    let connection = Connection::new(ours).unwrap();
+    (
+        Session::new(connection, registration, Arc::default()),
+        theirs,
+    )
+}
+
+fn send(peer: &mut UnixStream, message: &Outgoing) {
+    peer.write_all(&message.slices().map(|slice| slice.to_vec()).concat())
+        .unwrap();
+}
+
+fn synchronize(peer: &mut UnixStream, payload: &[u8], time: Duration) {
+    let request = Request {
+        service: PLUGIN_SERVICE.into(),
+        method: "Synchronize".into(),
+        timeout_nano: i64::try_from(time.as_nanos()).unwrap(),
+        payload: payload.to_vec(),
+        ..Default::default()
+    };
+    send(peer, &Outgoing::request(PLUGIN_STREAM, 1, &request));
+}
+
+const LONG: Duration = Duration::from_secs(60);
+const NO_TIME: Duration = Duration::from_nanos(1);
+
+#[test]
+fn a_synchronization_that_was_answered_in_time_makes_the_session_active() {
+    let (session, mut peer) = session(Method::Synchronize.bit());
+    synchronize(&mut peer, &[], LONG);
+    let call = session.next_call(Patience::Wait).unwrap().unwrap();
+    assert!(call.time <= LONG);
+    assert!(session.progress().synchronized.is_none());
+    session.answer(&call, Answer::EMPTY, Patience::Wait);
+    assert!(session.progress().synchronized.is_some());
+    assert!(!session.has_ended());
+}
+
+#[test]
+fn a_late_answer_to_a_synchronization_ends_the_session() {
+    let (session, mut peer) = session(Method::Synchronize.bit());
+    synchronize(&mut peer, &[], NO_TIME);
+    let call = session.next_call(Patience::Wait).unwrap().unwrap();
+    session.answer(&call, Answer::EMPTY, Patience::Wait);
+    let end = session.next_call(Patience::Wait).unwrap_err();
+    assert!(
+        matches!(*end, End::Unsynchronized(Unsynchronized::Late(_))),
+        "{end:?}"
+    );
+    assert!(session.progress().synchronized.is_none());
+}
+
+#[test]
+fn a_late_answer_of_the_host_itself_ends_the_session_too() {
+    let (session, mut peer) = session(0);
+    synchronize(&mut peer, &[], NO_TIME);
+    let end = session.next_call(Patience::Wait).unwrap_err();
+    assert!(matches!(*end, End::Unsynchronized(_)), "{end:?}");
+}
+
+#[test]
+fn a_synchronization_that_cannot_be_read_ends_the_session() {
+    let (session, mut peer) = session(Method::Synchronize.bit());
+    synchronize(&mut peer, &[0xff; 9], LONG);
+    let end = session.next_call(Patience::Wait).unwrap_err();
+    assert!(
+        matches!(*end, End::Unsynchronized(Unsynchronized::Refused)),
+        "{end:?}"
+    );
+}
+
+#[test]
+fn what_the_handshake_waits_for_is_named_in_each_phase() {
+    let (session, mut peer) = session(0);
+    assert_eq!(session.progress().awaited(), "answer to the registration");
+    let good = Outgoing::response(RUNTIME_STREAM, REGISTER_CALL, Answer::EMPTY);
+    send(&mut peer, &good);
+    assert!(session.next_call(Patience::Never).unwrap().is_none());
+    assert_eq!(session.progress().awaited(), "Configure");
+    let request = Request {
+        service: PLUGIN_SERVICE.into(),
+        method: "Configure".into(),
+        ..Default::default()
+    };
+    send(&mut peer, &Outgoing::request(PLUGIN_STREAM, 1, &request));
+    assert!(session.next_call(Patience::Never).unwrap().is_none());
+    assert_eq!(session.progress().awaited(), "Synchronize");
+}
