@@ -1,5 +1,7 @@
 //! Connections that are lost, or of no use though they are not.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use nix::sys::signal::Signal;
 use nri_host_tests::fake_runtime::mux::Limits;
@@ -26,7 +28,9 @@ fn host(runtime: &FakeRuntime, config: serde_json::Value) -> Result<Host> {
 async fn a_runtime_that_takes_no_more_answers_is_connected_to_anew() -> Result<()> {
     let scene = Scene::new(Component::faulty(SUBJECT, 10, json!({}))).await?;
     scene.plugin.stop_taking();
-    let call = scene.plugin.create_container(&scene.pod, &scene.container);
+    // The runtime lets nobody in before it has given up the call.
+    let impatient = scene.plugin.with_deadline(Duration::from_millis(500));
+    let call = impatient.create_container(&scene.pod, &scene.container);
     let (lost, again) = tokio::join!(call, scene.runtime.reconnected(&scene.plugin));
     lost.unwrap_err();
     again?
@@ -84,6 +88,15 @@ async fn what_came_of_a_synchronization_that_broke_off_is_forgotten() -> Result<
     Ok(())
 }
 
+/// A runtime that keeps a connection whose synchronization failed, as all before NRI 0.12.
+fn keeping() -> Result<FakeRuntime> {
+    let mut runtime = FakeRuntime::builder(Profile::nri_0_8())
+        .request_timeout(Duration::from_secs(2))
+        .build()?;
+    runtime.listen()?;
+    Ok(runtime)
+}
+
 /// Stops the host while it is in Synchronize until the runtime has given it up.
 async fn miss_synchronize(runtime: &FakeRuntime, host: &Host, number: usize) -> Result<()> {
     host.signal(Signal::SIGSTOP)?;
@@ -97,7 +110,7 @@ async fn a_connection_that_an_old_runtime_keeps_after_a_late_synchronization_is_
 -> Result<()> {
     let folder = tempfile::tempdir()?;
     let record = Record::new(folder.path());
-    let mut runtime = FakeRuntime::start(Profile::nri_0_8()).await?;
+    let mut runtime = keeping()?;
     let on = json!({ "Synchronize": { "do": "hang", "until": folder.path().join("never") } });
     let host = host(&runtime, json!({ "on": on, "record": record.path() }))?;
     record.wait_for("Synchronize").await?;
@@ -116,7 +129,7 @@ async fn a_connection_that_an_old_runtime_keeps_after_a_late_synchronization_is_
 async fn late_synchronizations_cost_one_reconnect_a_minute_but_for_a_new_socket() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let record = Record::new(folder.path());
-    let mut runtime = FakeRuntime::start(Profile::nri_0_8()).await?;
+    let mut runtime = keeping()?;
     let on = json!({ "Synchronize": { "do": "sleep", "ms": 1000, "times": 2 } });
     let host = host(&runtime, json!({ "on": on, "record": record.path() }))?;
     for round in 1..=2 {
