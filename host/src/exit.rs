@@ -9,7 +9,7 @@ pub enum ExitReason {
     Done = 0,
     /// Something failed that no other status is for.
     Failure = 1,
-    /// The command line is wrong.
+    /// The command line is wrong, or names a component that is not there.
     Usage = 64,
     /// A file is not what it should be.
     BadFile = 65,

@@ -68,7 +68,10 @@ extern "C" {
  * with the reason (at most 1 KiB of it). For any other method it is logged.
  */
 #define NRIH_REJECTED (-1)
-/* Something went wrong inside. The component's on_failure setting decides. */
+/*
+ * Something went wrong inside. The component's on_failure setting decides. An
+ * instance that fails often is left uncalled for a time.
+ */
 #define NRIH_FAILED (-2)
 /* This method, interface or value is not known here. */
 #define NRIH_UNSUPPORTED (-3)

@@ -8,15 +8,18 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Empty, Full, Limited};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::socket::{self as net, AddressFamily, Backlog, SockFlag, SockType, UnixAddr};
+use nix::unistd::Uid;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
@@ -25,7 +28,7 @@ use tokio::time::timeout;
 
 use super::status::Status;
 use crate::config::HostConfig;
-use crate::supervisor::Question;
+use crate::supervisor::{Question, Reset};
 
 /// Whoever holds the lock on this file in the runtime folder is the host.
 const LOCK_NAME: &str = "nri-host.lock";
@@ -33,6 +36,8 @@ const LOCK_NAME: &str = "nri-host.lock";
 const LIMIT: Duration = Duration::from_secs(5);
 /// Connections at the same time; further ones wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 16;
+/// Largest request that the daemon reads, in bytes.
+const MAX_REQUEST: usize = 4 << 10;
 /// Largest answer that a command reads, in bytes.
 const MAX_ANSWER: usize = 16 << 20;
 
@@ -75,8 +80,13 @@ pub enum AskError {
     #[error("the answer of nri-host cannot be read")]
     Body(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The daemon says no.
-    #[error("nri-host answered {0}")]
-    Refused(StatusCode),
+    #[error("{text}")]
+    Refused {
+        /// The kind of refusal.
+        status: StatusCode,
+        /// The reason, for a person.
+        text: String,
+    },
     /// The answer is not what it should be: another version, perhaps.
     #[error("the answer of nri-host is not understood")]
     Json(#[from] serde_json::Error),
@@ -157,9 +167,12 @@ pub async fn serve(socket: AdminSocket, questions: mpsc::Sender<Question>) {
 }
 
 async fn serve_connection(stream: UnixStream, questions: mpsc::Sender<Question>) {
+    let may_change = stream
+        .peer_cred()
+        .is_ok_and(|peer| may_change(peer.uid(), Uid::effective().as_raw()));
     let service = service_fn(|request| {
         let questions = questions.clone();
-        async move { Ok::<_, Infallible>(respond(&request, &questions).await) }
+        async move { Ok::<_, Infallible>(respond(request, may_change, &questions).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .keep_alive(false)
@@ -171,38 +184,81 @@ async fn serve_connection(stream: UnixStream, questions: mpsc::Sender<Question>)
     }
 }
 
+/// Who may change something: root, and the user that the daemon itself runs as. The mode of the
+/// socket says so too, but an admin may widen it for those who want to see the state.
+fn may_change(peer: u32, own: u32) -> bool {
+    peer == 0 || peer == own
+}
+
+type Answer = Response<Full<Bytes>>;
+
 async fn respond(
-    request: &Request<Incoming>,
+    request: Request<Incoming>,
+    may_change: bool,
     questions: &mpsc::Sender<Question>,
-) -> Response<Full<Bytes>> {
+) -> Answer {
     match (request.method(), request.uri().path()) {
-        (&Method::GET, "/status") => match ask_supervisor(questions).await {
+        (&Method::GET, "/status") => match ask(questions, Question::Status).await {
             Some(status) => json(&status),
-            None => plain(StatusCode::SERVICE_UNAVAILABLE, "stopping\n"),
+            None => stopping(),
         },
-        (_, "/status") => plain(StatusCode::METHOD_NOT_ALLOWED, "GET only\n"),
-        _ => plain(StatusCode::NOT_FOUND, "there is /status\n"),
+        (&Method::POST, "/reset") if !may_change => refuse(
+            StatusCode::FORBIDDEN,
+            "only root and the user that nri-host runs as may do this",
+        ),
+        (&Method::POST, "/reset") => reset(request.into_body(), questions).await,
+        (_, "/status") => refuse(StatusCode::METHOD_NOT_ALLOWED, "GET only"),
+        (_, "/reset") => refuse(StatusCode::METHOD_NOT_ALLOWED, "POST only"),
+        _ => refuse(StatusCode::NOT_FOUND, "there are /status and /reset"),
     }
 }
 
-async fn ask_supervisor(questions: &mpsc::Sender<Question>) -> Option<Status> {
+async fn reset(body: Incoming, questions: &mpsc::Sender<Question>) -> Answer {
+    let body = match Limited::new(body, MAX_REQUEST).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()),
+    };
+    let ResetRequest { component } = match serde_json::from_slice(&body) {
+        Ok(request) => request,
+        Err(error) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()),
+    };
+    let question = |to| Question::Reset {
+        name: component,
+        to,
+    };
+    match ask(questions, question).await {
+        Some(Ok(resets)) => json(&resets),
+        Some(Err(error)) => refuse(StatusCode::NOT_FOUND, &error.to_string()),
+        None => stopping(),
+    }
+}
+
+/// `None`: the supervisor is stopping.
+async fn ask<T>(
+    questions: &mpsc::Sender<Question>,
+    question: impl FnOnce(oneshot::Sender<T>) -> Question,
+) -> Option<T> {
     let (to, answer) = oneshot::channel();
-    questions.send(Question::Status(to)).await.ok()?;
+    questions.send(question(to)).await.ok()?;
     answer.await.ok()
 }
 
-fn json(status: &Status) -> Response<Full<Bytes>> {
-    let body = serde_json::to_vec(status).expect("its keys are strings");
+fn json(answer: &impl Serialize) -> Answer {
+    let body = serde_json::to_vec(answer).expect("its keys are strings");
     let mut response = Response::new(Full::from(body));
-    let kind = hyper::header::HeaderValue::from_static("application/json");
+    let kind = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::from(text));
+fn refuse(status: StatusCode, text: &str) -> Answer {
+    let mut response = Response::new(Full::from(format!("{text}\n")));
     *response.status_mut() = status;
     response
+}
+
+fn stopping() -> Answer {
+    refuse(StatusCode::SERVICE_UNAVAILABLE, "nri-host is stopping")
 }
 
 /// Asks the daemon for its status.
@@ -211,12 +267,48 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
 ///
 /// When there is no daemon, or no answer of its.
 pub async fn ask_status(host: &HostConfig) -> Result<Status, AskError> {
-    timeout(LIMIT, get(host.admin_socket(), "/status"))
+    exchange(host, Method::GET, "/status", Vec::new()).await
+}
+
+/// Asks the daemon to forget what keeps a component from being called. `component`: its name, alone
+/// or with its index before it.
+///
+/// # Errors
+///
+/// When there is no daemon, or no answer of its. [`AskError::Refused`] with the status "not found":
+/// it runs no component of that name.
+pub async fn ask_reset(host: &HostConfig, component: String) -> Result<Vec<Reset>, AskError> {
+    let body = serde_json::to_vec(&ResetRequest { component }).expect("its keys are strings");
+    exchange(host, Method::POST, "/reset", body).await
+}
+
+/// What is sent to `/reset`.
+#[derive(Serialize, Deserialize)]
+struct ResetRequest {
+    component: String,
+}
+
+async fn exchange<T: DeserializeOwned>(
+    host: &HostConfig,
+    method: Method,
+    path: &str,
+    body: Vec<u8>,
+) -> Result<T, AskError> {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(HOST, "nri-host")
+        .body(Full::from(body))
+        .expect("the request is well-formed");
+    timeout(LIMIT, send(host.admin_socket(), request))
         .await
         .map_err(|_| AskError::Timeout)?
 }
 
-async fn get(socket: PathBuf, path: &str) -> Result<Status, AskError> {
+async fn send<T: DeserializeOwned>(
+    socket: PathBuf,
+    request: Request<Full<Bytes>>,
+) -> Result<T, AskError> {
     let stream = UnixStream::connect(&socket)
         .await
         .map_err(|source| AskError::Connect {
@@ -225,22 +317,31 @@ async fn get(socket: PathBuf, path: &str) -> Result<Status, AskError> {
         })?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let request = Request::get(path)
-        .header(HOST, "nri-host")
-        .body(Empty::<Bytes>::new())
-        .expect("the request is well-formed");
     let answer = async {
         let response = sender.send_request(request).await?;
-        if response.status() != StatusCode::OK {
-            return Err(AskError::Refused(response.status()));
-        }
+        let status = response.status();
         let body = Limited::new(response.into_body(), MAX_ANSWER)
             .collect()
-            .await;
-        Ok(serde_json::from_slice(
-            &body.map_err(AskError::Body)?.to_bytes(),
-        )?)
+            .await
+            .map_err(AskError::Body)?
+            .to_bytes();
+        if status != StatusCode::OK {
+            let text = String::from_utf8_lossy(&body).trim_end().to_owned();
+            return Err(AskError::Refused { status, text });
+        }
+        Ok(serde_json::from_slice(&body)?)
     };
     let (answer, _) = tokio::join!(answer, connection);
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_root_and_the_daemon_s_own_user_may_change_something() {
+        assert!(may_change(0, 0) && may_change(0, 990) && may_change(990, 990));
+        assert!(!may_change(65534, 0) && !may_change(991, 990));
+    }
 }

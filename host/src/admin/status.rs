@@ -59,6 +59,8 @@ pub enum State {
     Unsynced,
     /// It has not come back from a call; the host answers for it.
     Overdue,
+    /// It failed too often and is not called for a time; the host answers for it.
+    Quarantined,
     /// There is no instance.
     Failed,
     /// It is switched off.
@@ -74,6 +76,7 @@ impl State {
             Self::Active => "active",
             Self::Unsynced => "unsynced",
             Self::Overdue => "overdue",
+            Self::Quarantined => "quarantined",
             Self::Failed => "failed",
             Self::Disabled => "disabled",
         }
@@ -105,6 +108,9 @@ pub struct ComponentStatus {
     pub events: Option<u32>,
     /// Its last failure.
     pub last_error: Option<String>,
+    /// For how long it will not be called any more, in seconds, if it is in quarantine. It may be
+    /// in another state at the same time, such as without a session.
+    pub quarantine_left_seconds: Option<u64>,
     /// See [`Counts`].
     #[serde(flatten)]
     pub counts: Option<Counts>,
@@ -163,6 +169,7 @@ impl ComponentStatus {
             .served()
             .and_then(|s| s.session.progress().configured);
         let library = member.seat.library();
+        let quarantine = member.seat.quarantine.term();
         Self {
             name: Some(member.config.name.clone()),
             index: Some(member.config.index),
@@ -175,6 +182,11 @@ impl ComponentStatus {
             version: library.map(|library| library.version.clone()),
             events: configured.map(|configured| configured.events),
             last_error: member.seat.last_error(),
+            quarantine_left_seconds: quarantine.map(|term| {
+                term.until
+                    .saturating_duration_since(Instant::now())
+                    .as_secs()
+            }),
             counts: Some(member.seat.counters.counts()),
         }
     }
@@ -240,6 +252,9 @@ fn state_of(member: &Member) -> (State, Option<String>, Instant) {
                 Some(format!("waiting for the runtime: no {awaited} yet")),
             )
         }
+        SessionState::Active(_) if member.seat.quarantine.is_active() => {
+            return quarantined(member);
+        }
         SessionState::Active(_) if member.is_unsynced() => {
             let reason = "it missed a call, or failed in Synchronize".to_owned();
             (State::Unsynced, Some(reason))
@@ -247,6 +262,17 @@ fn state_of(member: &Member) -> (State, Option<String>, Instant) {
         SessionState::Active(_) => (State::Active, None),
     };
     (state, reason, member.since)
+}
+
+fn quarantined(member: &Member) -> (State, Option<String>, Instant) {
+    let quarantine = &member.seat.quarantine;
+    let rule = quarantine.rule();
+    let reason = format!(
+        "{} of its calls failed or were late within {:?}",
+        rule.failures, rule.window
+    );
+    let since = quarantine.term().map_or(member.since, |term| term.since);
+    (State::Quarantined, Some(reason), since)
 }
 
 /// The table for people: one line a component.
@@ -299,7 +325,7 @@ impl ComponentStatus {
             .map_or_else(|| "--".to_owned(), |index| format!("{index:02}"));
         let state = self.state.map_or("unknown", State::as_str);
         let counts = self.counts.unwrap_or_default();
-        let since = self.since_seconds.map_or_else(|| "-".to_owned(), ago);
+        let since = self.since_seconds.map_or_else(|| "-".to_owned(), span);
         writeln!(
             f,
             " {index} {:width$}  {state:11} {:>8} {:>7} {:>7} {:>6}  {since}",
@@ -312,6 +338,13 @@ impl ComponentStatus {
         if let Some(reason) = &self.reason {
             writeln!(f, "    {reason}")?;
         }
+        if let Some(left) = self.quarantine_left_seconds {
+            let (left, name) = (span(left), self.shown_name());
+            writeln!(
+                f,
+                "    not called for {left} more: `nri-host reset {name}` ends it"
+            )?;
+        }
         if let Some(error) = &self.last_error {
             writeln!(f, "    last error: {error}")?;
         }
@@ -320,7 +353,7 @@ impl ComponentStatus {
 }
 
 /// `5s`, `3m12s`, `2h05m`, `4d03h`.
-fn ago(seconds: u64) -> String {
+fn span(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match () {
         () if days > 0 => format!("{days}d{:02}h", hours % 24),
@@ -366,7 +399,7 @@ mod tests {
 
     #[test]
     fn times_are_short_at_every_size() {
-        let shown: Vec<String> = [5, 192, 7500, 356_400].into_iter().map(ago).collect();
+        let shown: Vec<String> = [5, 192, 7500, 356_400].into_iter().map(span).collect();
         assert_eq!(shown, ["5s", "3m12s", "2h05m", "4d03h"]);
     }
 }

@@ -1,9 +1,11 @@
 //! The commands, one file each.
 
 mod check;
+mod daemon;
 mod inspect;
 mod logging;
 mod output;
+mod reset;
 mod run;
 mod status;
 
@@ -64,7 +66,10 @@ enum Command {
     /// Say what component files are, without running their code
     Inspect(inspect::InspectArgs),
     /// Show the state of the running daemon and its components
+    #[command(long_about = status::ABOUT)]
     Status(status::StatusArgs),
+    /// Call a component again that is in quarantine or could not be created
+    Reset(reset::ResetArgs),
 }
 
 /// Runs the command of this process' arguments.
@@ -87,6 +92,7 @@ pub fn main() -> ExitReason {
         Command::Check => check::check(&cli.common, &mut out),
         Command::Inspect(args) => inspect::inspect(&args, &mut out),
         Command::Status(args) => status::status(&cli.common, &args, &mut out),
+        Command::Reset(args) => reset::reset(&cli.common, args, &mut out),
     };
     match out.flush() {
         // A reader that went away, as in `nri-host status | head -1`, is no failure.

@@ -4,10 +4,26 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{CommonArgs, complain};
+use super::CommonArgs;
+use super::daemon::ask;
+use super::output::print;
 use crate::admin::socket::ask_status;
-use crate::admin::status::Status;
 use crate::exit::ExitReason;
+
+/// The help of `status`.
+pub(super) const ABOUT: &str = "\
+Show the state of the running daemon and its components
+
+A component is
+
+  waiting      without a session, and gets one as soon as it can
+  handshaking  being registered, configured or synchronized
+  active       synchronized, and serves calls
+  unsynced     serving calls, but it may have missed some
+  overdue      not back from a call; its calls are answered for it
+  quarantined  not called for a time, as it failed too often; its calls are answered for it
+  failed       without an instance
+  disabled     switched off in the configuration";
 
 /// Arguments of `status`.
 #[derive(Clone, Debug, Args)]
@@ -19,42 +35,13 @@ pub(super) struct StatusArgs {
 
 /// Shows the state of the daemon.
 pub(super) fn status(common: &CommonArgs, args: &StatusArgs, out: &mut dyn Write) -> ExitReason {
-    // A mistake elsewhere in the configuration must not hide the state of what runs.
-    let host = common
-        .load()
-        .config
-        .map(|config| config.host)
-        .unwrap_or_default();
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            complain(&error);
-            return ExitReason::Failure;
-        }
+    let status = match ask(common, async |host| ask_status(host).await) {
+        Ok(status) => status,
+        Err(reason) => return reason,
     };
-    match runtime.block_on(ask_status(&host)) {
-        Ok(status) => print(&status, args.json, out),
-        Err(error) => {
-            complain(&error);
-            ExitReason::Unavailable
-        }
-    }
-}
-
-fn print(status: &Status, json: bool, out: &mut dyn Write) -> ExitReason {
-    let text = match json {
-        true => serde_json::to_string_pretty(status).expect("its keys are strings") + "\n",
+    let text = match args.json {
+        true => serde_json::to_string_pretty(&status).expect("its keys are strings") + "\n",
         false => status.to_string(),
     };
-    match out.write_all(text.as_bytes()) {
-        Ok(()) => ExitReason::Done,
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitReason::Done,
-        Err(error) => {
-            complain(&error);
-            ExitReason::Failure
-        }
-    }
+    print(&text, out)
 }

@@ -1,8 +1,8 @@
 //! The host's functions as a component sees them: one table for each instance.
 //!
 //! A context is never freed, so a thread that a component forgot can call it for ever; it learns
-//! that its instance is dead. Every function checks what it is given, takes short locks only, and
-//! never calls back.
+//! that its instance is dead. Each panic costs one, of some hundred bytes: quarantine keeps them few.
+//! Every function checks what it is given, takes short locks only, and never calls back.
 #![expect(
     unsafe_code,
     reason = "these functions are called by components with raw pointers"

@@ -16,6 +16,7 @@ use super::clock;
 use super::context::Context;
 use super::inspect::inspect;
 use super::load::{Libraries, Library};
+use super::policy::{Failure, Outcome};
 use super::seat::{Order, Seat, Served};
 use crate::runtime::connection::Patience;
 
@@ -110,6 +111,11 @@ impl Worker<'_> {
     fn serve(&mut self, mut instance: Instance, served: &Arc<Served>) -> Option<Instance> {
         let seat = self.seat;
         while let Ok(Some(call)) = served.session.next_call(Patience::Wait) {
+            if seat.quarantine.is_active() {
+                let outcome = Outcome::Failed(Failure::Quarantined);
+                seat.conclude(served, &call, outcome, Patience::Wait);
+                continue;
+            }
             let time = seat.policy.time_for(call.method, call.time);
             let deadline_ns = clock::in_ns(time);
             let call = Arc::new(call);

@@ -11,6 +11,7 @@
 //! | [`turn`] | whose turn it is to answer |
 //! | [`watchdog`] | answers for components that do not come back |
 //! | [`policy`] | what the runtime is told |
+//! | [`quarantine`] | leaves a component alone that fails again and again |
 //! | [`counters`], [`clock`] | what is counted, and the clock of deadlines |
 
 pub mod border;
@@ -21,6 +22,7 @@ pub mod inspect;
 pub mod instance;
 pub mod load;
 pub mod policy;
+pub mod quarantine;
 pub mod seat;
 pub mod turn;
 pub mod watchdog;

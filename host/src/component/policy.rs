@@ -5,7 +5,7 @@
 //! | answers | the answer |
 //! | rejects a call that decides something | an error with its reason |
 //! | rejects another call | an empty answer |
-//! | fails, is late, or is away | by `on_failure`: an empty answer or an error |
+//! | fails, is late, is away, or is in quarantine | by `on_failure`: an empty answer or an error |
 //! | any of the last row in ValidateContainerAdjustment | an error: what was not checked has not passed |
 //! | any of it in Synchronize | an empty answer; the component is out of step |
 //!
@@ -47,7 +47,7 @@ impl Outcome {
     pub fn is_missed(&self) -> bool {
         matches!(
             self,
-            Self::Failed(Failure::Late | Failure::Away | Failure::Panic(_))
+            Self::Failed(Failure::Late | Failure::Away | Failure::Quarantined | Failure::Panic(_))
         )
     }
 }
@@ -81,6 +81,9 @@ pub enum Failure {
     /// It has not come back from an earlier call, or is being created again.
     #[error("it is not back from an earlier call")]
     Away,
+    /// It failed too often, and is not called for a time.
+    #[error("it is in quarantine after too many failures (`nri-host reset` ends it)")]
+    Quarantined,
 }
 
 /// How one component's outcomes become answers.

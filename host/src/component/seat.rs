@@ -19,14 +19,17 @@ use super::border::{Blueprint, NotCreated};
 use super::clock;
 use super::counters::Counters;
 use super::load::Library;
-use super::policy::{Failure, Outcome, Policy, Subject};
+use super::policy::{Failure, Outcome, Policy};
+use super::quarantine::Quarantine;
 use super::turn::Turn;
 use super::watchdog::{Key, Watchdog};
+use crate::config::QuarantineConfig;
 use crate::lock::lock;
 use crate::runtime::connection::Patience;
 use crate::runtime::fields;
 use crate::runtime::session::{Call, Session};
 use crate::runtime::ttrpc::Answer;
+use trouble::Trouble;
 
 /// Whether a component can serve.
 #[derive(Clone, Debug)]
@@ -68,6 +71,8 @@ pub struct Seat {
     pub blueprint: Blueprint,
     /// What is counted.
     pub counters: Counters,
+    /// Whether it is called at all.
+    pub quarantine: Quarantine,
     out_of_step: AtomicBool,
     last_error: Mutex<Option<String>>,
     library: OnceLock<Arc<Library>>,
@@ -104,6 +109,7 @@ impl Seat {
     pub fn new(
         blueprint: Blueprint,
         policy: Policy,
+        quarantine: QuarantineConfig,
         watchdog: Watchdog,
         notice: Arc<Notify>,
     ) -> Self {
@@ -111,6 +117,7 @@ impl Seat {
             policy,
             blueprint,
             counters: Counters::default(),
+            quarantine: Quarantine::new(quarantine),
             out_of_step: AtomicBool::new(false),
             last_error: Mutex::default(),
             inner: Mutex::new(Inner {
@@ -204,12 +211,17 @@ impl Seat {
         Ok(served)
     }
 
-    /// Has `create` called again, after it said to try later.
-    pub fn create_again(&self) {
+    /// Has `create` called again, after it did not make an instance. `false`: nobody is there to
+    /// call it any more.
+    pub fn create_again(&self) -> bool {
         let mut inner = self.lock();
+        if inner.thread_ended {
+            return false;
+        }
         inner.set(Condition::Creating);
         inner.create = true;
         self.bell.notify_one();
+        true
     }
 
     /// Ends the instance after the call under way, if it comes back from it.
@@ -323,22 +335,22 @@ impl Seat {
         };
         // Before the answer: with it, a session may become active.
         let was_missed = outcome.is_missed();
-        match (call.method, &outcome) {
+        let news = match (call.method, &outcome) {
             (Method::Synchronize, outcome) => {
                 let failed = !matches!(outcome, Outcome::Reply(_));
                 self.out_of_step.store(failed, Ordering::Relaxed);
+                was_missed
             }
-            _ if was_missed => self.out_of_step.store(true, Ordering::Relaxed),
-            _ => {}
-        }
+            _ => was_missed && !self.out_of_step.swap(true, Ordering::Relaxed),
+        };
         let trouble = Trouble::of(&outcome);
         let answer = self.policy.answer(call, outcome);
         let ignored = matches!(answer, Answer::Payload(_));
         served.session.answer(call, answer, patience);
         if let Some(trouble) = trouble {
-            self.count(call, &trouble, ignored);
+            self.note(call, trouble, ignored);
         }
-        if was_missed {
+        if news {
             self.notice.notify_one();
         }
     }
@@ -392,8 +404,11 @@ impl Seat {
         while served.turn.is_taken() {
             match served.session.next_call(Patience::Never) {
                 Ok(Some(call)) => {
-                    let away = Outcome::Failed(Failure::Away);
-                    self.conclude(served, &call, away, Patience::Never);
+                    let why = match self.quarantine.is_active() {
+                        true => Failure::Quarantined,
+                        false => Failure::Away,
+                    };
+                    self.conclude(served, &call, Outcome::Failed(why), Patience::Never);
                 }
                 Ok(None) => return,
                 Err(_) => {
@@ -409,29 +424,6 @@ impl Seat {
         self.notice.notify_one();
     }
 
-    fn count(&self, call: &Call, trouble: &Trouble, ignored: bool) {
-        let component = self.policy.plugin.as_str();
-        let method = call.method.name();
-        let subject = Subject::of(call);
-        match trouble.counter {
-            Troubled::Rejected => {
-                self.counters.rejections.add_one();
-                let reason = trouble.text.as_str();
-                tracing::info!(component, method, %subject, reason, "rejected");
-                return;
-            }
-            Troubled::Late => self.counters.late.add_one(),
-            Troubled::Away => self.counters.missed.add_one(),
-            Troubled::Failed => self.counters.failures.add_one(),
-        }
-        if ignored {
-            self.counters.ignored.add_one();
-        }
-        let error = trouble.text.as_str();
-        tracing::warn!(component, method, %subject, error, ignored, "call failed");
-        *lock(&self.last_error) = Some(format!("{method} for {subject}: {error}"));
-    }
-
     fn lock(&self) -> MutexGuard<'_, Inner> {
         lock(&self.inner)
     }
@@ -441,38 +433,6 @@ impl Inner {
     fn set(&mut self, condition: Condition) {
         self.condition = condition;
         self.since = Instant::now();
-    }
-}
-
-/// What is to be counted and logged of an outcome that is no reply.
-struct Trouble {
-    counter: Troubled,
-    text: String,
-}
-
-#[derive(Clone, Copy)]
-enum Troubled {
-    Rejected,
-    Failed,
-    Late,
-    Away,
-}
-
-impl Trouble {
-    fn of(outcome: &Outcome) -> Option<Self> {
-        let (counter, text) = match outcome {
-            Outcome::Reply(_) => return None,
-            Outcome::Rejected(reason) => (Troubled::Rejected, reason.clone()),
-            Outcome::Failed(failure) => {
-                let counter = match failure {
-                    Failure::Late => Troubled::Late,
-                    Failure::Away => Troubled::Away,
-                    _ => Troubled::Failed,
-                };
-                (counter, failure.to_string())
-            }
-        };
-        Some(Self { counter, text })
     }
 }
 
@@ -514,6 +474,8 @@ impl Drop for Served {
         self.watchdog.forget(self.key);
     }
 }
+
+mod trouble;
 
 #[cfg(test)]
 mod tests;

@@ -35,6 +35,7 @@ pub use settings::{
     DEFAULT_QUARANTINE_WINDOW, DEFAULT_RUNTIME_DIR, DEFAULT_SOCKET, DEFAULT_STATE_DIR, HostConfig,
     Isolation, OnFailure, OnStuck, QuarantineConfig, RuntimeConfig,
 };
+pub(crate) use similar::nearest;
 
 /// What flags and the environment say; it wins over the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Finds the word that was probably meant.
 
 /// The candidate nearest to `word`, if it is near enough to be worth suggesting.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {

@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 
 use super::backoff::{Backoff, SessionBudget};
 use super::reason;
+use super::reset::Deed;
 use crate::component::border::{Blueprint, NotCreated};
 use crate::component::context::ConfigError;
 use crate::component::instance::{self, Source};
@@ -92,6 +93,7 @@ impl Member {
         let seat = Arc::new(Seat::new(
             blueprint,
             policy,
+            config.quarantine,
             watchdog.clone(),
             Arc::clone(notice),
         ));
@@ -156,11 +158,14 @@ impl Member {
         matches!(self.seat.condition(), Condition::Creating)
     }
 
-    /// The component is there, its session is active, and it is in step.
+    /// The component is there and called, its session is active, and it is in step.
     pub fn is_ready(&self) -> bool {
-        matches!(self.session, SessionState::Active(_))
-            && matches!(self.seat.condition(), Condition::Ready)
-            && !self.is_unsynced()
+        matches!(self.session, SessionState::Active(_)) && self.can_serve() && !self.is_unsynced()
+    }
+
+    /// The component is there, and is called.
+    fn can_serve(&self) -> bool {
+        matches!(self.seat.condition(), Condition::Ready) && !self.seat.quarantine.is_active()
     }
 
     /// A mistake that the component found in its configuration, with file and line.
@@ -192,8 +197,9 @@ impl Member {
     /// Takes in what has happened, and says when to look again at the latest.
     pub fn observe(&mut self, now: Instant) -> Option<Instant> {
         let creating = self.observe_instance(now);
+        let quarantine = self.observe_quarantine(now);
         let session = self.observe_session(now);
-        [creating, session].into_iter().flatten().min()
+        [creating, quarantine, session].into_iter().flatten().min()
     }
 
     /// The wait is over: the runtime's socket is new.
@@ -203,6 +209,26 @@ impl Member {
         if let SessionState::Waiting { until, .. } = &mut self.session {
             *until = now;
         }
+    }
+
+    /// Gives the component another chance, whatever has kept it from being called. Returns what
+    /// there was to do.
+    pub fn reset(&mut self) -> Vec<Deed> {
+        let mut done = Vec::new();
+        if self.seat.quarantine.reset() {
+            tracing::info!(component = self.plugin(), "its quarantine is ended");
+            // What it missed is made up for at once.
+            self.resynced = None;
+            done.push(Deed::QuarantineEnded);
+        }
+        if matches!(self.seat.condition(), Condition::NotCreated(_)) && self.seat.create_again() {
+            tracing::info!(component = self.plugin(), "create is tried again");
+            self.create_backoff = Backoff::default();
+            self.create_at = None;
+            self.reported = None;
+            done.push(Deed::CreateTriedAgain);
+        }
+        done
     }
 
     /// Begins a session on a fresh connection, and says when to look at it at the latest.
@@ -282,6 +308,13 @@ impl Member {
         Some(now + CREATE_LIMIT)
     }
 
+    fn observe_quarantine(&self, now: Instant) -> Option<Instant> {
+        if self.seat.quarantine.end_if_over(now) {
+            tracing::info!(component = self.plugin(), "its quarantine is over");
+        }
+        self.seat.quarantine.term().map(|term| term.until)
+    }
+
     fn observe_session(&mut self, now: Instant) -> Option<Instant> {
         let served = match &self.session {
             SessionState::Waiting { until, .. } => return Some(*until).filter(|at| *at > now),
@@ -317,7 +350,7 @@ impl Member {
 
     /// Reconnects a component that is out of step, when it is back and may.
     fn observe_step(&mut self, now: Instant) -> Option<Instant> {
-        if !self.is_unsynced() || !matches!(self.seat.condition(), Condition::Ready) {
+        if !self.is_unsynced() || !self.can_serve() {
             return None;
         }
         let at = self.resync_at(now);

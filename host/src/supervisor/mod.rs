@@ -7,6 +7,7 @@
 mod backoff;
 mod member;
 mod reason;
+mod reset;
 mod socket;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 pub use member::{Member, SessionState};
+pub use reset::{Deed, Reset, ResetError};
 
 use crate::admin::notify::ServiceManager;
 use crate::admin::status::Status;
@@ -78,6 +80,13 @@ impl From<&BrokenComponent> for Absent {
 pub enum Question {
     /// How is everything?
     Status(oneshot::Sender<Status>),
+    /// Forget what keeps this component from being called.
+    Reset {
+        /// Its name, alone or with its index before it.
+        name: String,
+        /// Who wants to know what was done.
+        to: oneshot::Sender<Result<Vec<Reset>, ResetError>>,
+    },
 }
 
 /// See the module.
@@ -263,10 +272,11 @@ impl Supervisor {
         }
     }
 
-    fn answer(&self, question: Question) {
+    fn answer(&mut self, question: Question) {
+        // Who asked may have gone.
         match question {
-            // Who asked may have gone.
             Question::Status(to) => drop(to.send(self.status())),
+            Question::Reset { name, to } => drop(to.send(self.reset(&name))),
         }
     }
 
@@ -296,22 +306,14 @@ impl Supervisor {
 
     /// One line for `systemctl status`.
     fn summary(&self) -> String {
-        let active = self
-            .members
-            .iter()
-            .filter(|member| member.is_ready())
-            .count();
+        let count = |is: fn(&Member) -> bool| self.members.iter().filter(|m| is(m)).count();
         let broken = self
             .absent
             .iter()
             .filter(|absent| matches!(absent, Absent::Broken { .. }))
             .count();
-        let failed = self
-            .members
-            .iter()
-            .filter(|m| m.failure().is_some())
-            .count()
-            + broken;
+        let failed = count(|member| member.failure().is_some()) + broken;
+        let quarantined = count(|member| member.seat.quarantine.is_active());
         let all = self.members.len() + broken;
         let runtime = self.members.iter().find_map(|member| {
             let configured = member.served()?.session.progress().configured?;
@@ -321,10 +323,13 @@ impl Supervisor {
             ))
         });
         let runtime = runtime.unwrap_or_else(|| "no runtime".to_owned());
-        match failed {
-            0 => format!("{active} of {all} components active, {runtime}"),
-            _ => format!("{active} of {all} components active, {failed} failed, {runtime}"),
+        let mut summary = format!("{} of {all} components active", count(Member::is_ready));
+        for (number, what) in [(failed, "failed"), (quarantined, "in quarantine")] {
+            if number > 0 {
+                summary += &format!(", {number} {what}");
+            }
         }
+        format!("{summary}, {runtime}")
     }
 
     async fn wind_down(&mut self) {

@@ -42,6 +42,21 @@ impl Component {
         Self::new(name, index, "libnri_faulty.so").config(config)
     }
 
+    /// However often it fails, it is called.
+    #[must_use]
+    pub fn never_quarantined(self) -> Self {
+        self.quarantined_after(0)
+    }
+
+    /// So many failures within an hour bring it into quarantine; 0: it never comes there.
+    #[must_use]
+    pub fn quarantined_after(self, failures: u32) -> Self {
+        let mut rule = toml::Table::new();
+        rule.insert("failures".to_owned(), failures.into());
+        rule.insert("window".to_owned(), "1h".into());
+        self.set("quarantine", rule)
+    }
+
     /// Its `[component.config]`.
     ///
     /// # Panics

@@ -15,14 +15,14 @@ use crate::record::Record;
 use crate::scene::{SUBJECT, Scene, in_every_call};
 
 /// A file whose appearance ends the calls that hang.
-struct Gate<'a>(&'a Path);
+pub(crate) struct Gate<'a>(pub(crate) &'a Path);
 
 impl Gate<'_> {
-    fn open(&self) {
+    pub(crate) fn open(&self) {
         fs::write(self.0, "").unwrap();
     }
 
-    fn shut(&self) {
+    pub(crate) fn shut(&self) {
         fs::remove_file(self.0).unwrap();
     }
 }

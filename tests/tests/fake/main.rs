@@ -15,6 +15,8 @@ mod framing;
 mod handshake;
 mod loss;
 mod promise;
+mod quarantine;
+mod reset;
 mod restart;
 mod service_manager;
 mod shutdown;

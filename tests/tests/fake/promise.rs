@@ -20,7 +20,7 @@ const REASON: &str = "the moon is not full";
 
 /// What a component does in a call, as far as the runtime is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+pub(crate) enum Outcome {
     Answer,
     Rejection,
     Failure,
@@ -28,7 +28,7 @@ enum Outcome {
 
 /// What the runtime must get.
 #[derive(Debug, PartialEq, Eq)]
-enum Expected {
+pub(crate) enum Expected {
     Empty,
     /// An error that names the component and the pod, and the container where there is one.
     Error,
@@ -36,7 +36,7 @@ enum Expected {
     Verdict,
 }
 
-fn expected(callback: &Callback, outcome: Outcome, on_failure: &str) -> Expected {
+pub(crate) fn expected(callback: &Callback, outcome: Outcome, on_failure: &str) -> Expected {
     let validation = callback.event == api::Event::VALIDATE_CONTAINER_ADJUSTMENT;
     match outcome {
         Outcome::Rejection if validation => Expected::Verdict,
@@ -54,7 +54,7 @@ fn may_fail(callback: &Callback) -> bool {
     callback.decides || callback.event == api::Event::UPDATE_POD_SANDBOX
 }
 
-fn check(
+pub(crate) fn check(
     scene: &Scene,
     callback: &Callback,
     expected: &Expected,
@@ -123,10 +123,12 @@ async fn in_each_call(outcome: Outcome, subject: impl Fn() -> Component) -> Resu
     Ok(())
 }
 
-fn raw_faults(fault: &str) -> Component {
+pub(crate) fn raw_faults(fault: &str) -> Component {
     let library = c_component("raw_faults").unwrap();
     let config = json!({ "fault": fault, "on": all_methods() });
-    Component::new(SUBJECT, 10, library).config(config)
+    Component::new(SUBJECT, 10, library)
+        .config(config)
+        .never_quarantined()
 }
 
 #[tokio::test]

@@ -53,6 +53,14 @@ impl Peer {
 }
 
 fn seat(on_failure: OnFailure) -> Arc<Seat> {
+    let rule = QuarantineConfig {
+        failures: 0,
+        ..QuarantineConfig::default()
+    };
+    seat_with(on_failure, rule)
+}
+
+fn seat_with(on_failure: OnFailure, rule: QuarantineConfig) -> Arc<Seat> {
     let policy = Policy {
         plugin: "10-test".into(),
         on_failure,
@@ -69,6 +77,7 @@ fn seat(on_failure: OnFailure) -> Arc<Seat> {
     let seat = Arc::new(Seat::new(
         blueprint,
         policy,
+        rule,
         watchdog,
         Arc::new(Notify::new()),
     ));
@@ -188,4 +197,64 @@ fn a_session_that_winds_down_answers_what_came_before() {
     assert_eq!(peer.answer().0, 1);
     let end = served.session.next_call(Patience::Wait).unwrap_err();
     assert_eq!(end.to_string(), "for the test");
+}
+
+/// The component's thread reads a call, and this comes of it.
+fn conclude_next(seat: &Seat, served: &Served, outcome: Outcome) {
+    let call = go_into_call(served, Duration::from_secs(60));
+    assert!(served.finish(&call));
+    seat.conclude(served, &call, outcome, Patience::Wait);
+}
+
+fn rule(failures: u32) -> QuarantineConfig {
+    QuarantineConfig {
+        failures,
+        window: Duration::from_secs(3600),
+    }
+}
+
+#[test]
+fn failures_of_the_component_itself_and_no_others_lead_to_quarantine() {
+    let seat = seat_with(OnFailure::Ignore, rule(3));
+    let (served, mut peer) = session(&seat);
+    let error = || Outcome::Failed(Failure::Error("no".into()));
+    for (number, outcome) in [
+        (1, error()),
+        (3, Outcome::Rejected("not this one".into())),
+        (5, Outcome::Reply(Vec::new())),
+        (7, Outcome::Failed(Failure::NoReply)),
+        (9, Outcome::Failed(Failure::Away)),
+    ] {
+        peer.create_containers(&[number]);
+        conclude_next(&seat, &served, outcome);
+        assert!(!seat.quarantine.is_active(), "after call {number}");
+    }
+    peer.create_containers(&[11]);
+    conclude_next(&seat, &served, error());
+    assert!(seat.quarantine.is_active());
+    let answered: Vec<u32> = (0..6).map(|_| peer.answer().0).collect();
+    assert_eq!(answered, [1, 3, 5, 7, 9, 11]);
+}
+
+#[test]
+fn late_calls_lead_to_quarantine_and_the_watchdog_answers_in_it() {
+    let seat = seat_with(OnFailure::Fail, rule(1));
+    let (served, mut peer) = session(&seat);
+    peer.create_containers(&[1]);
+    let call = go_into_call(&served, SOON);
+    assert_eq!(peer.answer().0, 1);
+    peer.create_containers(&[3]);
+    let (number, response) = peer.answer();
+    assert_eq!(number, 3);
+    let text = response.status.message.as_str();
+    assert!(text.contains("quarantine"), "{text}");
+
+    assert!(!served.finish(&call));
+    seat.arrive(METHODS);
+    assert!(seat.quarantine.is_active(), "being back does not end it");
+    assert_eq!(seat.counters.late.get(), 1);
+    assert_eq!(seat.counters.missed.get(), 1);
+    // What led to it, not what it led to.
+    let error = seat.last_error().expect("a call was late");
+    assert!(error.contains("in time"), "{error}");
 }

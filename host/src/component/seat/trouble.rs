@@ -1,0 +1,95 @@
+//! What is counted, logged and concluded of a call whose outcome is no reply.
+
+use std::time::Instant;
+
+use crate::component::policy::{Failure, Outcome, Subject};
+use crate::lock::lock;
+use crate::runtime::session::Call;
+
+use super::Seat;
+
+/// An outcome that is no reply, as far as the host itself is concerned.
+pub(super) struct Trouble {
+    kind: Kind,
+    text: String,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Rejected,
+    Failed,
+    Late,
+    Away,
+    Quarantined,
+}
+
+impl Trouble {
+    pub(super) fn of(outcome: &Outcome) -> Option<Self> {
+        let (kind, text) = match outcome {
+            Outcome::Reply(_) => return None,
+            Outcome::Rejected(reason) => (Kind::Rejected, reason.clone()),
+            Outcome::Failed(failure) => {
+                let kind = match failure {
+                    Failure::Late => Kind::Late,
+                    Failure::Away => Kind::Away,
+                    Failure::Quarantined => Kind::Quarantined,
+                    _ => Kind::Failed,
+                };
+                (kind, failure.to_string())
+            }
+        };
+        Some(Self { kind, text })
+    }
+}
+
+impl Seat {
+    /// Takes note of a call that came to no reply. `ignored`: the runtime was not told.
+    pub(super) fn note(&self, call: &Call, trouble: Trouble, ignored: bool) {
+        let component = self.policy.plugin.as_str();
+        let method = call.method.name();
+        let subject = Subject::of(call);
+        let Trouble { kind, text } = trouble;
+        let counter = match kind {
+            Kind::Rejected => &self.counters.rejections,
+            Kind::Failed => &self.counters.failures,
+            Kind::Late => &self.counters.late,
+            Kind::Away | Kind::Quarantined => &self.counters.missed,
+        };
+        counter.add_one();
+        if let Kind::Rejected = kind {
+            tracing::info!(component, method, %subject, reason = text, "rejected");
+            return;
+        }
+        if ignored {
+            self.counters.ignored.add_one();
+        }
+        if let Kind::Quarantined = kind {
+            // For as long as a day: what led to it is to be found, not each call.
+            tracing::debug!(component, method, %subject, ignored, "in quarantine: not called");
+            return;
+        }
+        tracing::warn!(component, method, %subject, error = text, ignored, "call failed");
+        *lock(&self.last_error) = Some(format!("{method} for {subject}: {text}"));
+        if let Kind::Failed | Kind::Late = kind {
+            self.note_failure();
+        }
+    }
+
+    /// The component itself failed: perhaps once too often.
+    fn note_failure(&self) {
+        let Some(term) = self.quarantine.failed(Instant::now()) else {
+            return;
+        };
+        let component = self.policy.plugin.as_str();
+        let rule = self.quarantine.rule();
+        tracing::warn!(
+            component,
+            failures = rule.failures,
+            within = ?rule.window,
+            lasts = ?(term.until - term.since),
+            "in quarantine: it failed too often and is not called; `nri-host reset {}` ends this",
+            self.blueprint.name
+        );
+        self.notice.notify_one();
+    }
+}
