@@ -4,6 +4,9 @@ CARGO ?= cargo
 # Debian's packages that the tests against a real containerd need.
 PACKAGES := runc busybox-static
 
+# How long `make soak` fuzzes each target, in seconds.
+FUZZ_SECONDS := 60
+
 .PHONY: help demo test bench soak lint packages
 
 help: ## Say what can be made
@@ -19,8 +22,9 @@ bench: ## Measure calls, memory and reconnecting beside the smallest plugins the
 	$(CARGO) build --release --package nri-host-tests --bin floor --bin bench
 	$(CARGO) run --release --package nri-host-tests --bin bench
 
-soak: packages ## Run what takes long: every supported release of containerd
+soak: packages ## Run what takes long: every supported release of containerd, 1,000 restarts, fuzzing
 	$(CARGO) test --release --package nri-host-tests -- --ignored --nocapture --test-threads=1
+	tests/scripts/fuzz $(FUZZ_SECONDS)
 
 lint: ## Check formatting, lints, documentation, licences and the systemd unit
 	$(CARGO) fmt --all --check

@@ -242,8 +242,8 @@ impl<'a> Chunk<'a> {
         let mut at = 0;
         for field in Fields::of(chunk) {
             let field = field?;
-            if field.number == MORE {
-                more = matches!(field.value, Value::Varint(value) if value != 0);
+            if let (MORE, Value::Varint(value)) = (field.number, field.value) {
+                more = value != 0;
                 pieces.push(&chunk[rest_from..at]);
                 rest_from = at + field.encoded.len();
             }
@@ -412,6 +412,16 @@ mod tests {
         let names: Vec<&str> = whole.pods.iter().map(|pod| pod.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
         assert!(!whole.more);
+    }
+
+    #[test]
+    fn a_field_of_the_wrong_kind_does_not_say_whether_there_is_more() {
+        let more = [0x18, 1];
+        let more_as_bytes = [0x1a, 1, 0];
+        let bytes = [&more[..], &more_as_bytes].concat();
+        let chunk = Chunk::read(&bytes).unwrap();
+        assert!(chunk.more);
+        assert_eq!(chunk.pieces.concat(), more_as_bytes);
     }
 
     #[test]
