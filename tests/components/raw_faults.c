@@ -6,17 +6,22 @@
  *      -I plugin-api/include -o libraw_faults.so tests/components/raw_faults.c
  *
  * The configuration names one fault and the methods that have it; "all" stands
- * for every method. Whatever else is answered with an empty message.
+ * for every method. Whatever else is answered with an empty message, save that
+ * Synchronize is not wanted unless it is named.
  *
  *   { "fault": "garbage", "on": ["CreateContainer"] }
  *
  *   garbage           the answer is not protobuf
  *   none              NRIH_OK without a reply
  *   null_with_length  a reply of ten bytes at NULL
- *   too_large         a reply of 4 MiB
+ *   too_large         a reply of 5 MiB
  *   double_reply      two replies; the second one is garbage
  *   late_reply        NRIH_OK without a reply; another thread replies when the
  *                     next call, or destroy, has begun
+ *   reply_after_destroy
+ *                     NRIH_DEAD without a reply; another thread replies, to
+ *                     the host that the instance had, when it was destroyed and
+ *                     the next one is created
  *   stale_token       a reply for another token, then NRIH_OK
  *   not_utf8          a rejection whose text is not UTF-8
  *   reply_unknown     a reply with status 77
@@ -34,7 +39,7 @@
 #include "nri_component.h"
 
 #define ALL_METHODS (UINT64_C(0x7ffe) | NRIH_METHOD_BIT(NRIH_METHOD_SYNCHRONIZE))
-#define TOO_LARGE ((size_t)4 << 20)
+#define TOO_LARGE ((size_t)5 << 20)
 
 NRIH_DEFINE_NOTE("dev.nri-host.raw-faults", "1", 0);
 
@@ -44,6 +49,10 @@ struct instance {
   uint64_t late_token; /* 0: no reply is owed */
 };
 
+/* An instance that was destroyed and still owes a reply. An instance is made
+ * and destroyed on one thread. */
+static _Thread_local struct instance *destroyed;
+
 static void *copy(const char *text, size_t len) {
   char *copied = malloc(len + 1);
   if (copied != NULL) {
@@ -51,22 +60,6 @@ static void *copy(const char *text, size_t len) {
     copied[len] = '\0';
   }
   return copied;
-}
-
-static int32_t create(const nrih_host *host, const nrih_create_args *args,
-                      void **instance) {
-  struct instance *made = malloc(sizeof *made);
-  if (made == NULL)
-    return NRIH_FAILED;
-  made->host = host;
-  made->late_token = 0;
-  made->config = copy(args->config, args->config_len);
-  if (made->config == NULL) {
-    free(made);
-    return NRIH_FAILED;
-  }
-  *instance = made;
-  return NRIH_OK;
 }
 
 /* Whether the configuration holds this text as a JSON string. */
@@ -96,7 +89,7 @@ static void reply(struct instance *self, const char *fault, uint64_t token,
 
 static void *reply_late(void *argument) {
   struct instance *self = argument;
-  reply(self, "late_reply", self->late_token, NRIH_OK, NULL, 0);
+  reply(self, "a reply from another thread", self->late_token, NRIH_OK, NULL, 0);
   return NULL;
 }
 
@@ -108,6 +101,32 @@ static void settle(struct instance *self) {
   if (pthread_create(&thread, NULL, reply_late, self) == 0)
     pthread_join(thread, NULL);
   self->late_token = 0;
+}
+
+static void dispose(struct instance *self) {
+  free(self->config);
+  free(self);
+}
+
+static int32_t create(const nrih_host *host, const nrih_create_args *args,
+                      void **instance) {
+  struct instance *made = malloc(sizeof *made);
+  if (destroyed != NULL) {
+    settle(destroyed);
+    dispose(destroyed);
+    destroyed = NULL;
+  }
+  if (made == NULL)
+    return NRIH_FAILED;
+  made->host = host;
+  made->late_token = 0;
+  made->config = copy(args->config, args->config_len);
+  if (made->config == NULL) {
+    free(made);
+    return NRIH_FAILED;
+  }
+  *instance = made;
+  return NRIH_OK;
 }
 
 static void reply_too_large(struct instance *self, uint64_t token) {
@@ -158,6 +177,10 @@ static int32_t handle(void *instance, const nrih_request *request) {
     self->late_token = token;
     return NRIH_OK;
   }
+  if (has(self, "reply_after_destroy")) {
+    self->late_token = token;
+    return NRIH_DEAD;
+  }
   if (has(self, "unsupported"))
     return NRIH_UNSUPPORTED;
   if (has(self, "dead"))
@@ -170,14 +193,25 @@ static int32_t handle(void *instance, const nrih_request *request) {
 
 static void destroy(void *instance) {
   struct instance *self = instance;
+  if (has(self, "reply_after_destroy") && self->late_token != 0) {
+    destroyed = self;
+    return;
+  }
   settle(self);
-  free(self->config);
-  free(self);
+  dispose(self);
+}
+
+static uint64_t methods(void *instance) {
+  const struct instance *self = instance;
+  if (has(self, "all") || has(self, "Synchronize"))
+    return ALL_METHODS;
+  return ALL_METHODS & ~NRIH_METHOD_BIT(NRIH_METHOD_SYNCHRONIZE);
 }
 
 static const void *get_interface(const char *id, size_t len) {
-  (void)id;
-  (void)len;
+  static const nrih_methods found = {(uint32_t)sizeof(nrih_methods), 0, methods};
+  if (len == sizeof NRIH_METHODS_ID - 1 && memcmp(id, NRIH_METHODS_ID, len) == 0)
+    return &found;
   return NULL;
 }
 

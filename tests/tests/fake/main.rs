@@ -14,6 +14,7 @@ mod dialects;
 mod framing;
 mod handshake;
 mod loss;
+mod outcomes;
 mod promise;
 mod quarantine;
 mod reset;
