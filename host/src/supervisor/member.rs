@@ -433,3 +433,6 @@ impl Member {
 const RESYNC: &str = "reconnecting to bring the component in step";
 /// Least wait before `create` is called again.
 const MIN_CREATE_WAIT: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests;

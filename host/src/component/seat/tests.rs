@@ -224,16 +224,17 @@ fn failures_of_the_component_itself_and_no_others_lead_to_quarantine() {
         (5, Outcome::Reply(Vec::new())),
         (7, Outcome::Failed(Failure::NoReply)),
         (9, Outcome::Failed(Failure::Away)),
+        (11, Outcome::Failed(Failure::DeadlySysctl)),
     ] {
         peer.create_containers(&[number]);
         conclude_next(&seat, &served, outcome);
         assert!(!seat.quarantine.is_active(), "after call {number}");
     }
-    peer.create_containers(&[11]);
+    peer.create_containers(&[13]);
     conclude_next(&seat, &served, error());
     assert!(seat.quarantine.is_active());
-    let answered: Vec<u32> = (0..6).map(|_| peer.answer().0).collect();
-    assert_eq!(answered, [1, 3, 5, 7, 9, 11]);
+    let answered: Vec<u32> = (0..7).map(|_| peer.answer().0).collect();
+    assert_eq!(answered, [1, 3, 5, 7, 9, 11, 13]);
 }
 
 #[test]

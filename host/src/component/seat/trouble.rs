@@ -18,6 +18,8 @@ pub(super) struct Trouble {
 enum Kind {
     Rejected,
     Failed,
+    /// It answered well, but this runtime would not bear the answer.
+    Withheld,
     Late,
     Away,
     Quarantined,
@@ -33,6 +35,7 @@ impl Trouble {
                     Failure::Late => Kind::Late,
                     Failure::Away => Kind::Away,
                     Failure::Quarantined => Kind::Quarantined,
+                    Failure::DeadlySysctl => Kind::Withheld,
                     _ => Kind::Failed,
                 };
                 (kind, failure.to_string())
@@ -51,7 +54,7 @@ impl Seat {
         let Trouble { kind, text } = trouble;
         let counter = match kind {
             Kind::Rejected => &self.counters.rejections,
-            Kind::Failed => &self.counters.failures,
+            Kind::Failed | Kind::Withheld => &self.counters.failures,
             Kind::Late => &self.counters.late,
             Kind::Away | Kind::Quarantined => &self.counters.missed,
         };
