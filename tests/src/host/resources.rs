@@ -15,6 +15,9 @@ pub struct Resources {
     pub rss_kib: u64,
     /// Resident memory with shared pages divided by those who share them, in KiB.
     pub pss_kib: u64,
+    /// Memory that is no part of a file, in KiB: what the process itself has allocated. Unlike the
+    /// others it does not depend on what else runs.
+    pub anonymous_kib: u64,
 }
 
 /// Counts what a process has.
@@ -46,6 +49,7 @@ pub fn resources(pid: u32) -> Result<Resources> {
         threads,
         rss_kib: kib("Rss:")?,
         pss_kib: kib("Pss:")?,
+        anonymous_kib: kib("Anonymous:")?,
     })
 }
 
@@ -57,7 +61,8 @@ mod tests {
     fn the_own_process_is_counted() {
         let before = resources(std::process::id()).unwrap();
         assert!(before.descriptors > 0 && before.pss_kib > 0);
-        assert!(before.rss_kib >= before.pss_kib);
+        assert!(before.rss_kib >= before.pss_kib && before.rss_kib >= before.anonymous_kib);
+        assert!(before.anonymous_kib > 0);
         assert!(!before.threads.is_empty());
     }
 }

@@ -22,5 +22,6 @@ mod restart;
 mod service_manager;
 mod shutdown;
 mod socket;
+mod storm;
 mod sync;
 mod tolerance;
