@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::component::border::NotCreated;
 use crate::component::counters::Counts;
-use crate::component::seat::Condition;
+use crate::component::outbox::UpdateCounts;
+use crate::component::seat::{Absence, Condition};
 use crate::supervisor::{Absent, Member, SessionState};
 
 /// What `status --json` prints.
@@ -114,6 +115,8 @@ pub struct ComponentStatus {
     /// See [`Counts`].
     #[serde(flatten)]
     pub counts: Option<Counts>,
+    /// See [`UpdateCounts`].
+    pub updates: Option<UpdateCounts>,
 }
 
 impl Status {
@@ -188,6 +191,7 @@ impl ComponentStatus {
                     .as_secs()
             }),
             counts: Some(member.seat.counters.counts()),
+            updates: Some(member.seat.outbox.counts()),
         }
     }
 
@@ -223,11 +227,12 @@ fn state_of(member: &Member) -> (State, Option<String>, Instant) {
         return (State::Failed, Some(reason), since);
     }
     match member.seat.condition() {
-        Condition::Away { call } => {
-            let reason = call.map_or_else(
-                || "is being created again".to_owned(),
-                |method| format!("{} has not returned", method.name()),
-            );
+        Condition::Away(absence) => {
+            let reason = match absence {
+                Absence::Call(method) => format!("{} has not returned", method.name()),
+                Absence::UpdateResult => "update_result has not returned".to_owned(),
+                Absence::Creation => "is being created again".to_owned(),
+            };
             return (State::Overdue, Some(reason), since);
         }
         Condition::Creating => {

@@ -7,12 +7,14 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use nri_plugin_api::abi::{
-    CreateArgs, METHODS_ID, Method, MethodsInterface, Request, Status, log_level,
+    CreateArgs, METHODS_ID, Method, MethodsInterface, Request, Status, UPDATE_RESULT_ID,
+    UpdateResultInterface, log_level,
 };
 use tracing::level_filters::LevelFilter;
 
 use super::context::{ConfigError, Context, Replied, Reply};
 use super::load::Library;
+use super::outbox::{Outbox, UpdateResult};
 use super::policy::{Failure, MAX_REASON, Outcome, cut};
 use crate::runtime::fields::Shape;
 use crate::runtime::session::Call;
@@ -49,7 +51,11 @@ pub struct Instance {
     instance: *mut c_void,
     context: &'static Context,
     methods: u64,
+    on_result: Option<OnResult>,
 }
+
+type OnResult =
+    unsafe extern "C" fn(*mut c_void, cookie: u64, Status, data: *const u8, len: usize) -> Status;
 
 /// What came of a call, and whether the instance outlived it.
 #[derive(Debug)]
@@ -61,7 +67,8 @@ pub struct Handled {
 }
 
 impl Instance {
-    /// Calls `create`. `spare` keeps the context of one that failed, for the next.
+    /// Calls `create`. `outbox` takes the instance's updates; `spare` keeps the context of one that
+    /// failed, for the next.
     ///
     /// # Errors
     ///
@@ -69,11 +76,12 @@ impl Instance {
     pub fn create(
         library: &Arc<Library>,
         blueprint: &Blueprint,
+        outbox: &Arc<Outbox>,
         spare: &mut Option<&'static Context>,
     ) -> Result<Self, NotCreated> {
         let context = spare
             .take()
-            .unwrap_or_else(|| Context::leak(&blueprint.name));
+            .unwrap_or_else(|| Context::leak(&blueprint.name, Arc::clone(outbox)));
         let args = CreateArgs {
             struct_size: struct_size::<CreateArgs>(),
             index: u32::from(blueprint.index),
@@ -101,6 +109,7 @@ impl Instance {
                 instance,
                 context,
                 methods: library.methods,
+                on_result: on_result(library),
             };
             // A mistake that was reported is one: dropping the instance destroys it.
             return match config.is_empty() {
@@ -141,6 +150,42 @@ impl Instance {
         self
     }
 
+    /// Tells what came of an update, if the component wants to know.
+    ///
+    /// # Errors
+    ///
+    /// The instance can no longer be used: it is to be dropped and created again.
+    pub fn tell(&mut self, result: &UpdateResult) -> Result<(), Failure> {
+        let Some(on_result) = self.on_result else {
+            return Ok(());
+        };
+        let error;
+        let (status, data) = match &result.outcome {
+            Ok(response) => (Status::OK, response.as_slice()),
+            Err(failure) => {
+                error = failure.to_string();
+                (Status::FAILED, error.as_bytes())
+            }
+        };
+        self.context.expect_text();
+        // SAFETY: the instance is alive and on its thread; the data outlives the call.
+        let status = unsafe {
+            on_result(
+                self.instance,
+                result.cookie,
+                status,
+                data.as_ptr(),
+                data.len(),
+            )
+        };
+        let replied = self.context.take_reply();
+        match (status, replied) {
+            (Status::DEAD, Replied::Yes(reply)) => Err(Failure::Panic(text(&reply.data))),
+            (Status::DEAD, _) => Err(Failure::Panic("without a word".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
     /// Calls `handle`, and checks what comes back.
     pub fn handle(&mut self, call: &Call, deadline_ns: u64) -> Handled {
         let token = self.context.expect();
@@ -172,6 +217,19 @@ impl Drop for Instance {
         // SAFETY: the instance is alive and on its thread, and is not used after this.
         unsafe { (self.library.border.destroy)(self.instance) };
         self.context.bury();
+    }
+}
+
+/// The function that takes results of updates, if the component has it.
+fn on_result(library: &Library) -> Option<OnResult> {
+    let get_interface = library.border.get_interface?;
+    // SAFETY: as for `nrih.methods/1`.
+    unsafe {
+        let found = get_interface(UPDATE_RESULT_ID.as_ptr(), UPDATE_RESULT_ID.len())
+            .cast::<UpdateResultInterface>();
+        let known =
+            !found.is_null() && (*found).struct_size >= struct_size::<UpdateResultInterface>();
+        known.then(|| (*found).on_result).flatten()
     }
 }
 

@@ -9,16 +9,18 @@
 )]
 
 use std::ffi::c_void;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nri_plugin_api::abi::{
     ABI_MAJOR, ABI_MINOR, CONFIG_ERROR_ID, ConfigErrorInterface, HostTable, Status, log_level,
 };
 
+use super::outbox::{Full, Outbox};
 use super::policy::cut;
 use crate::lock::lock;
 use crate::runtime::ttrpc::MAX_BODY;
+use crate::runtime::update::normal_form;
 
 /// Largest reply in bytes: what fits a message together with its envelope.
 pub const MAX_REPLY: usize = MAX_BODY - 1024;
@@ -30,8 +32,8 @@ const MAX_LOG_LINES: u32 = 200;
 const LOG_WINDOW: Duration = Duration::from_secs(1);
 /// Most mistakes that are kept of one `create`.
 const MAX_CONFIG_ERRORS: usize = 100;
-/// The token of texts that belong to `create`.
-const CREATE_TOKEN: u64 = 0;
+/// The token of texts that belong to no request, but to `create` or `on_result`.
+const NO_REQUEST: u64 = 0;
 
 /// What an instance replied to one request.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,6 +71,7 @@ pub struct Context {
     name: String,
     state: Mutex<State>,
     log: Mutex<LogBudget>,
+    outbox: Arc<Outbox>,
 }
 
 // SAFETY: the only pointer in it, `table.ctx`, leads to the context itself, which is never freed
@@ -80,6 +83,7 @@ struct State {
     last_token: u64,
     waiting: Option<u64>,
     replied: Replied,
+    creating: bool,
     config_errors: Vec<ConfigError>,
     dead: bool,
 }
@@ -99,8 +103,9 @@ struct LogBudget {
 }
 
 impl Context {
-    /// A context that lives as long as the process. `name` is what its log lines go under.
-    pub fn leak(name: &str) -> &'static Self {
+    /// A context that lives as long as the process. `name` is what its log lines go under, `outbox`
+    /// takes its updates.
+    pub fn leak(name: &str, outbox: Arc<Outbox>) -> &'static Self {
         let context = Box::into_raw(Box::new(Self {
             table: HostTable {
                 struct_size: u32::try_from(size_of::<HostTable>()).expect("48 bytes"),
@@ -114,9 +119,10 @@ impl Context {
             },
             name: name.to_owned(),
             state: Mutex::new(State {
-                last_token: CREATE_TOKEN,
+                last_token: NO_REQUEST,
                 waiting: None,
                 replied: Replied::No,
+                creating: false,
                 config_errors: Vec::new(),
                 dead: false,
             }),
@@ -125,6 +131,7 @@ impl Context {
                 lines: 0,
                 dropped: 0,
             }),
+            outbox,
         }));
         // SAFETY: just allocated, never freed, and nobody else knows it yet; from here on it is only
         // shared.
@@ -160,18 +167,28 @@ impl Context {
     pub fn expect_create(&self) {
         let mut state = lock(&self.state);
         state.dead = false;
+        state.creating = true;
         state.config_errors = Vec::new();
-        state.expect(CREATE_TOKEN);
+        state.expect(NO_REQUEST);
     }
 
-    /// The mistakes in the configuration that `create` reported.
+    /// The mistakes in the configuration that `create` reported, which has returned.
     pub fn take_config_errors(&self) -> Vec<ConfigError> {
-        std::mem::take(&mut lock(&self.state).config_errors)
+        let mut state = lock(&self.state);
+        state.creating = false;
+        std::mem::take(&mut state.config_errors)
     }
 
-    /// The instance was destroyed.
+    /// `on_result` is about to be called: the text of an error is taken.
+    pub fn expect_text(&self) {
+        lock(&self.state).expect(NO_REQUEST);
+    }
+
+    /// The instance was destroyed. What it asked for and was not sent is dropped.
     pub fn bury(&self) {
-        lock(&self.state).dead = true;
+        let mut state = lock(&self.state);
+        state.dead = true;
+        self.outbox.clear();
     }
 
     fn take_log(&self, level: u32, line: &str) {
@@ -229,6 +246,31 @@ impl Context {
     }
 }
 
+impl Context {
+    fn take_update(&self, cookie: u64, request: Option<&[u8]>) -> Status {
+        let Some(request) = request else {
+            return Status::FAILED;
+        };
+        let request = match normal_form(request) {
+            Ok(request) => request,
+            Err(unfit) => {
+                let unfit = crate::chain(&unfit);
+                self.take_log(log_level::WARN, &format!("update refused: {unfit}"));
+                return Status::FAILED;
+            }
+        };
+        // Held while it is queued: an instance that is buried leaves nothing behind.
+        let state = lock(&self.state);
+        if state.dead {
+            return Status::DEAD;
+        }
+        match self.outbox.push(cookie, request) {
+            Ok(()) => Status::OK,
+            Err(Full) => Status::TRY_LATER,
+        }
+    }
+}
+
 /// The context behind `ctx`, as a component passed it.
 ///
 /// # Safety
@@ -278,12 +320,14 @@ unsafe extern "C" fn reply(
 }
 
 unsafe extern "C" fn update_containers(
-    _ctx: *mut c_void,
-    _cookie: u64,
-    _data: *const u8,
-    _len: usize,
+    ctx: *mut c_void,
+    cookie: u64,
+    data: *const u8,
+    len: usize,
 ) -> Status {
-    Status::UNSUPPORTED
+    // SAFETY: the header binds the component to pass the ctx of its table and readable data.
+    let (context, data) = unsafe { (context(ctx), bytes(data, len)) };
+    context.map_or(Status::FAILED, |context| context.take_update(cookie, data))
 }
 
 unsafe extern "C" fn get_interface(_ctx: *mut c_void, id: *const u8, len: usize) -> *const c_void {
@@ -317,8 +361,7 @@ unsafe extern "C" fn report_config_error(
     };
     if let (Some(context), Some(key), Some(message)) = (context, key, message) {
         let mut state = lock(&context.state);
-        let creating = state.waiting == Some(CREATE_TOKEN);
-        if creating && state.config_errors.len() < MAX_CONFIG_ERRORS {
+        if state.creating && state.config_errors.len() < MAX_CONFIG_ERRORS {
             state.config_errors.push(ConfigError {
                 key: cut(&String::from_utf8_lossy(key)).to_owned(),
                 message: cut(&String::from_utf8_lossy(message)).to_owned(),
@@ -331,6 +374,11 @@ unsafe extern "C" fn report_config_error(
 mod tests {
     use super::*;
 
+    fn context() -> &'static Context {
+        let outbox = Outbox::new("10-test".into(), Arc::default());
+        Context::leak("test", Arc::new(outbox))
+    }
+
     fn send(context: &'static Context, token: u64, data: *const u8, len: usize) -> Status {
         let table = context.table();
         // SAFETY: the table lives for ever; `data` is null or leads to `len` bytes in each test.
@@ -339,7 +387,7 @@ mod tests {
 
     #[test]
     fn exactly_one_reply_is_taken_for_a_request() {
-        let context = Context::leak("test");
+        let context = context();
         let token = context.expect();
         assert_eq!(send(context, token + 1, b"x".as_ptr(), 1), Status::STALE);
         assert_eq!(send(context, token, b"one".as_ptr(), 3), Status::OK);
@@ -359,7 +407,7 @@ mod tests {
 
     #[test]
     fn bad_bytes_are_refused_and_known_as_such() {
-        let context = Context::leak("test");
+        let context = context();
         let token = context.expect();
         assert_eq!(send(context, token, std::ptr::null(), 5), Status::FAILED);
         assert!(matches!(context.take_reply(), Replied::Bad(_)));
@@ -376,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_buried_context_answers_that_it_is_dead_until_the_next_create() {
-        let context = Context::leak("test");
+        let context = context();
         let token = context.expect();
         context.bury();
         assert_eq!(send(context, token, b"x".as_ptr(), 1), Status::DEAD);
@@ -386,7 +434,7 @@ mod tests {
 
     #[test]
     fn unknown_interfaces_are_null_and_mistakes_in_the_configuration_are_kept() {
-        let context = Context::leak("test");
+        let context = context();
         context.expect_create();
         let table = context.table();
         let find = |id: &str| {

@@ -5,8 +5,10 @@
 //! anything to another thread on the way.
 
 use std::error::Error;
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use std::{io, iter, thread};
 
 use nix::errno::Errno;
@@ -16,9 +18,11 @@ use super::clock;
 use super::context::Context;
 use super::inspect::inspect;
 use super::load::{Libraries, Library};
+use super::outbox::UpdateResult;
 use super::policy::{Failure, Outcome};
 use super::seat::{Order, Seat, Served};
 use crate::runtime::connection::Patience;
+use crate::runtime::session::{Call, Incoming};
 
 /// Where a component's code comes from.
 #[derive(Clone, Debug)]
@@ -49,6 +53,9 @@ pub fn start(seat: Arc<Seat>, source: Source) -> io::Result<()> {
         .map(drop)
 }
 
+/// Whether the session goes on, and the instance that there is.
+type Step = ControlFlow<Option<Instance>, Instance>;
+
 struct Worker<'a> {
     seat: &'a Seat,
     source: Source,
@@ -76,9 +83,12 @@ impl Worker<'_> {
     }
 
     fn create(&mut self) -> Option<Instance> {
-        let created = self
-            .load()
-            .and_then(|library| Instance::create(&library, &self.seat.blueprint, &mut self.spare));
+        let created = self.load().and_then(|library| {
+            let Seat {
+                blueprint, outbox, ..
+            } = self.seat;
+            Instance::create(&library, blueprint, outbox, &mut self.spare)
+        });
         match created {
             Ok(instance) => {
                 self.seat.arrive(instance.methods());
@@ -110,44 +120,138 @@ impl Worker<'_> {
     /// Serves a session until it ends, or until there is no instance to serve it with.
     fn serve(&mut self, mut instance: Instance, served: &Arc<Served>) -> Option<Instance> {
         let seat = self.seat;
-        while let Ok(Some(call)) = served.session.next_call(Patience::Wait) {
-            if seat.quarantine.is_active() {
-                let outcome = Outcome::Failed(Failure::Quarantined);
-                seat.conclude(served, &call, outcome, Patience::Wait);
-                continue;
+        loop {
+            match self.step(instance, served) {
+                Continue(present) => instance = present,
+                Break(left) => {
+                    instance = left?;
+                    break;
+                }
             }
-            let time = seat.policy.time_for(call.method, call.time);
-            let deadline_ns = clock::in_ns(time);
-            let call = Arc::new(call);
-            seat.counters.calls.add_one();
-            served.begin(&call, deadline_ns);
-            let Handled { outcome, dead } = instance.handle(&call, deadline_ns);
-            let in_time = served.finish(&call);
-            if in_time {
-                seat.conclude(served, &call, outcome, Patience::Wait);
-            } else {
-                let component = seat.policy.plugin.as_str();
-                let method = call.method.name();
-                tracing::warn!(
-                    component,
-                    method,
-                    "is back from an overdue call; its answer is dropped"
-                );
-            }
-            if dead {
-                seat.leave();
-                // Before its successor is made: both may want the same device or socket.
-                drop(instance);
-                seat.counters.recreated.add_one();
-                instance = self.create()?;
-            } else if !in_time {
-                seat.arrive(instance.methods());
-            }
-            if (dead || !in_time) && !seat.is_current(served) {
-                break;
+        }
+        seat.outbox.session_lost(served.key());
+        // A new session goes on with them.
+        while seat.is_current(served)
+            && let Some(result) = seat.result_to_tell()
+        {
+            match self.tell(instance, served, &result) {
+                Continue(present) => instance = present,
+                Break(left) => return left,
             }
         }
         Some(instance)
+    }
+
+    /// Tells one result that waits, if any, and serves what comes next.
+    fn step(&mut self, mut instance: Instance, served: &Arc<Served>) -> Step {
+        let seat = self.seat;
+        let mut busy = Duration::ZERO;
+        if let Some(result) = seat.result_to_tell() {
+            let start = Instant::now();
+            instance = self.tell(instance, served, &result)?;
+            busy = start.elapsed();
+        }
+        let patience = match seat.has_results_to_tell() {
+            true => Patience::Never,
+            false => Patience::Wait,
+        };
+        match served.session.next(patience) {
+            Ok(Some(Incoming::Call(call))) => self.answer(instance, served, call, busy),
+            Ok(Some(Incoming::UpdateAnswer { number, answer })) => {
+                seat.outbox.answered(served.key(), number, answer);
+                Continue(instance)
+            }
+            Ok(None) => Continue(instance),
+            Err(_) => Break(Some(instance)),
+        }
+    }
+
+    /// Has the component serve a call, which may have waited for it, and answers.
+    fn answer(
+        &mut self,
+        mut instance: Instance,
+        served: &Arc<Served>,
+        call: Call,
+        waited: Duration,
+    ) -> Step {
+        let seat = self.seat;
+        if seat.quarantine.is_active() {
+            let outcome = Outcome::Failed(Failure::Quarantined);
+            seat.conclude(served, &call, outcome, Patience::Wait);
+            return Continue(instance);
+        }
+        let time = call.time.saturating_sub(waited);
+        let deadline_ns = clock::in_ns(seat.policy.time_for(call.method, time));
+        let call = Arc::new(call);
+        seat.counters.calls.add_one();
+        served.begin(&call, deadline_ns);
+        let Handled { outcome, dead } = instance.handle(&call, deadline_ns);
+        let in_time = served.finish(&call);
+        if in_time {
+            seat.conclude(served, &call, outcome, Patience::Wait);
+        } else {
+            let component = seat.policy.plugin.as_str();
+            let method = call.method.name();
+            tracing::warn!(
+                component,
+                method,
+                "is back from an overdue call; its answer is dropped"
+            );
+        }
+        self.settle(instance, served, dead, in_time)
+    }
+
+    /// Tells the component what came of an update. Requests wait meanwhile.
+    fn tell(
+        &mut self,
+        mut instance: Instance,
+        served: &Arc<Served>,
+        result: &UpdateResult,
+    ) -> Step {
+        let seat = self.seat;
+        let time = seat
+            .policy
+            .time_for_result(served.session.request_timeout());
+        let number = served.begin_result(clock::in_ns(time));
+        let told = instance.tell(result);
+        let in_time = served.finish_result(number);
+        if !in_time {
+            let component = seat.policy.plugin.as_str();
+            tracing::warn!(component, "is back from an overdue update_result");
+        }
+        let dead = told.is_err();
+        if let Err(failure) = told {
+            seat.result_failed(failure);
+        }
+        self.settle(instance, served, dead, in_time)
+    }
+
+    /// Goes on after the component's code was run: with a new instance if this one is dead, and with
+    /// its session if that is not another one by now.
+    fn settle(
+        &mut self,
+        mut instance: Instance,
+        served: &Arc<Served>,
+        dead: bool,
+        in_time: bool,
+    ) -> Step {
+        let seat = self.seat;
+        if dead {
+            seat.leave();
+            // Before its successor is made: both may want the same device or socket.
+            drop(instance);
+            seat.counters.recreated.add_one();
+            match self.create() {
+                Some(successor) => instance = successor,
+                None => return Break(None),
+            }
+        } else if !in_time {
+            seat.arrive(instance.methods());
+        }
+        if (dead || !in_time) && !seat.is_current(served) {
+            return Break(Some(instance));
+        }
+        Continue(instance)
     }
 }
 

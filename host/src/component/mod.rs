@@ -12,6 +12,7 @@
 //! | [`watchdog`] | answers for components that do not come back |
 //! | [`policy`] | what the runtime is told |
 //! | [`quarantine`] | leaves a component alone that fails again and again |
+//! | [`outbox`] | updates that a component asks for outside requests |
 //! | [`counters`], [`clock`] | what is counted, and the clock of deadlines |
 
 pub mod border;
@@ -21,6 +22,7 @@ pub mod counters;
 pub mod inspect;
 pub mod instance;
 pub mod load;
+pub mod outbox;
 pub mod policy;
 pub mod quarantine;
 pub mod seat;

@@ -112,6 +112,12 @@ impl Policy {
         own.map_or(time - margin, |own| own.min(time - margin))
     }
 
+    /// How long the component has to take the result of an update in, when the runtime gives
+    /// `time` for a call that could come meanwhile.
+    pub fn time_for_result(&self, time: Duration) -> Duration {
+        self.timeout.map_or(time / 2, |own| own.min(time / 2))
+    }
+
     /// What the runtime gets.
     pub fn answer(&self, call: &Call, outcome: Outcome) -> Answer {
         match outcome {

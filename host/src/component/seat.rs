@@ -5,9 +5,11 @@
 //! [`Policy`]. Changes of hands happen under the seat's lock; while the component is there, its
 //! calls take no lock of the seat.
 
+mod results;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -19,7 +21,8 @@ use super::border::{Blueprint, NotCreated};
 use super::clock;
 use super::counters::Counters;
 use super::load::Library;
-use super::policy::{Failure, Outcome, Policy};
+use super::outbox::Outbox;
+use super::policy::{Failure, Outcome, Policy, Subject};
 use super::quarantine::Quarantine;
 use super::turn::Turn;
 use super::watchdog::{Key, Watchdog};
@@ -27,7 +30,7 @@ use crate::config::QuarantineConfig;
 use crate::lock::lock;
 use crate::runtime::connection::Patience;
 use crate::runtime::fields;
-use crate::runtime::session::{Call, Session};
+use crate::runtime::session::{Call, Incoming, Session};
 use crate::runtime::ttrpc::Answer;
 use trouble::Trouble;
 
@@ -39,15 +42,23 @@ pub enum Condition {
     Creating,
     /// It waits for calls, or serves one in time.
     Ready,
-    /// It is in an overdue call, or is being created again after a panic.
-    Away {
-        /// The overdue call, if it is that.
-        call: Option<Method>,
-    },
+    /// The host answers for it.
+    Away(Absence),
     /// There is no instance.
     NotCreated(NotCreated),
     /// It was destroyed, at the host's wish.
     Stopped,
+}
+
+/// Why a component that has an instance cannot serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// It has not come back from this call, which is overdue.
+    Call(Method),
+    /// It has not come back from being told the result of an update.
+    UpdateResult,
+    /// It is being created again after a panic.
+    Creation,
 }
 
 /// One session together with what its component's thread and the watchdog share of it.
@@ -58,6 +69,7 @@ pub struct Served {
     turn: Turn,
     timer: TimerFd,
     in_flight: Mutex<Option<Arc<Call>>>,
+    results_told: AtomicU32,
     key: Key,
     watchdog: Watchdog,
 }
@@ -73,6 +85,8 @@ pub struct Seat {
     pub counters: Counters,
     /// Whether it is called at all.
     pub quarantine: Quarantine,
+    /// Its updates outside requests.
+    pub outbox: Arc<Outbox>,
     out_of_step: AtomicBool,
     last_error: Mutex<Option<String>>,
     library: OnceLock<Arc<Library>>,
@@ -113,11 +127,13 @@ impl Seat {
         watchdog: Watchdog,
         notice: Arc<Notify>,
     ) -> Self {
+        let outbox = Outbox::new(policy.plugin.clone(), Arc::clone(&notice));
         Self {
             policy,
             blueprint,
             counters: Counters::default(),
             quarantine: Quarantine::new(quarantine),
+            outbox: Arc::new(outbox),
             out_of_step: AtomicBool::new(false),
             last_error: Mutex::default(),
             inner: Mutex::new(Inner {
@@ -163,7 +179,7 @@ impl Seat {
         let inner = self.lock();
         match inner.condition {
             Condition::Stopped => true,
-            Condition::Away { .. } => inner
+            Condition::Away(_) => inner
                 .session
                 .as_ref()
                 .is_none_or(|served| served.session.has_ended()),
@@ -197,6 +213,7 @@ impl Seat {
                 TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
             )?,
             in_flight: Mutex::default(),
+            results_told: AtomicU32::new(0),
             key: self.watchdog.key(),
             watchdog: self.watchdog.clone(),
         });
@@ -286,10 +303,10 @@ impl Seat {
     /// The component will be away: the watchdog takes its session.
     pub fn leave(&self) {
         let mut inner = self.lock();
-        if let Condition::Away { .. } = inner.condition {
+        if let Condition::Away(_) = inner.condition {
             return;
         }
-        inner.set(Condition::Away { call: None });
+        inner.set(Condition::Away(Absence::Creation));
         if let Some(served) = &inner.session {
             served.turn.take();
             self.stand_in(served);
@@ -348,7 +365,8 @@ impl Seat {
         let ignored = matches!(answer, Answer::Payload(_));
         served.session.answer(call, answer, patience);
         if let Some(trouble) = trouble {
-            self.note(call, trouble, ignored);
+            let subject = Subject::of(call);
+            self.note(call.method.name(), &subject, trouble, ignored);
         }
         if news {
             self.notice.notify_one();
@@ -369,12 +387,18 @@ impl Seat {
             .take()
             .filter(|call| call.number == number);
         if let Condition::Ready = inner.condition {
-            let call = call.as_ref().map(|call| call.method);
-            inner.set(Condition::Away { call });
+            let absence = match &call {
+                Some(call) => Absence::Call(call.method),
+                None => Absence::UpdateResult,
+            };
+            inner.set(Condition::Away(absence));
         }
-        if let Some(call) = call {
-            let late = Outcome::Failed(Failure::Late);
-            self.conclude(served, &call, late, Patience::Never);
+        match call {
+            Some(call) => {
+                let late = Outcome::Failed(Failure::Late);
+                self.conclude(served, &call, late, Patience::Never);
+            }
+            None => self.result_is_late(),
         }
         self.stand_in(served);
         // The component may be in a call of a session that the host has ended since.
@@ -402,13 +426,16 @@ impl Seat {
 
     fn answer_all(&self, served: &Served) {
         while served.turn.is_taken() {
-            match served.session.next_call(Patience::Never) {
-                Ok(Some(call)) => {
+            match served.session.next(Patience::Never) {
+                Ok(Some(Incoming::Call(call))) => {
                     let why = match self.quarantine.is_active() {
                         true => Failure::Quarantined,
                         false => Failure::Away,
                     };
                     self.conclude(served, &call, Outcome::Failed(why), Patience::Never);
+                }
+                Ok(Some(Incoming::UpdateAnswer { number, answer })) => {
+                    self.outbox.answered(served.key, number, answer);
                 }
                 Ok(None) => return,
                 Err(_) => {
@@ -450,7 +477,11 @@ impl Served {
     /// The component's thread is about to serve `call`.
     pub fn begin(&self, call: &Arc<Call>, deadline_ns: u64) {
         *lock(&self.in_flight) = Some(Arc::clone(call));
-        self.turn.begin(call.number, deadline_ns);
+        self.arm(call.number, deadline_ns);
+    }
+
+    fn arm(&self, number: u32, deadline_ns: u64) {
+        self.turn.begin(number, deadline_ns);
         let at = Expiration::OneShot(clock::time_spec(deadline_ns));
         if let Err(errno) = self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME) {
             tracing::error!(%errno, "a call cannot be timed");

@@ -26,6 +26,13 @@ const SOCKET: u64 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key(u64);
 
+#[cfg(test)]
+impl Key {
+    pub(super) const fn for_tests(number: u64) -> Self {
+        Self(number)
+    }
+}
+
 /// The watchdog. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Watchdog {

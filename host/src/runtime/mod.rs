@@ -7,11 +7,15 @@
 //! | [`connection`] | one socket: who reads, who writes, how it ends |
 //! | [`version`] | which runtime speaks which NRI, and what it understands |
 //! | [`fields`] | protobuf messages as bytes: walk, renumber, check |
+//! | [`update`] | updates outside a request, in the form that every runtime survives |
+//! | [`traffic`] | which calls are under way, on all connections together |
 //! | [`session`] | one plugin on one connection, from registration to loss |
 
 pub mod connection;
 pub mod fields;
 pub mod mux;
 pub mod session;
+pub mod traffic;
 pub mod ttrpc;
+pub mod update;
 pub mod version;

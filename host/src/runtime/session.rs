@@ -3,11 +3,12 @@
 //!
 //! The host alone answers Configure, Shutdown, all but the last chunk of Synchronize, and methods
 //! that the component does not handle or nobody knows. Everything else comes out of
-//! [`Session::next_call`], in one form whichever dialect the runtime speaks.
+//! [`Session::next`], in one form whichever dialect the runtime speaks.
 
 mod progress;
 
 use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,8 @@ use ttrpc::proto::{Code, Request, Response};
 use super::connection::{Connection, Lost, Patience};
 use super::fields::{self, Chunk, Malformed};
 use super::mux::{Message, PLUGIN_STREAM, RUNTIME_STREAM};
-use super::ttrpc::{Answer, IncomingRequest, MessageKind, Outgoing, encode};
+use super::traffic::Traffic;
+use super::ttrpc::{Answer, IncomingRequest, MAX_BODY, MessageKind, Outgoing, encode};
 use super::version::{EVENTS_BEFORE_0_10, RuntimeVersion, event_mask};
 use crate::lock::lock;
 pub use progress::{Configured, End, Progress, Unsynchronized};
@@ -29,6 +31,8 @@ const PLUGIN_SERVICE: &str = "nri.pkg.api.v1alpha1.Plugin";
 const RUNTIME_SERVICE: &str = "nri.pkg.api.v1alpha1.Runtime";
 /// Number of our RegisterPlugin call, the first of a connection.
 const REGISTER_CALL: u32 = 1;
+/// Number of our first call after that. The numbers of a client's calls are odd, and rise.
+const FIRST_UPDATE_CALL: u32 = 3;
 /// Time that a runtime gives a call when it does not say: NRI's default.
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Most that is kept of a synchronization: some 100,000 containers.
@@ -75,6 +79,20 @@ pub struct Call {
     pub time: Duration,
 }
 
+/// What comes out of a session.
+#[derive(Debug)]
+pub enum Incoming {
+    /// A call for the component.
+    Call(Call),
+    /// The answer to a call of [`Session::update_containers`].
+    UpdateAnswer {
+        /// Number of the call.
+        number: u32,
+        /// The encoded `UpdateContainersResponse`, or the text of an error.
+        answer: Result<Vec<u8>, String>,
+    },
+}
+
 /// A synchronization under way.
 #[derive(Default)]
 struct Synchronization {
@@ -114,6 +132,8 @@ pub struct Session {
     progress: Mutex<Progress>,
     winding_down: Mutex<Option<&'static str>>,
     synchronization: Mutex<Synchronization>,
+    next_update_call: AtomicU32,
+    traffic: Arc<Traffic>,
     notice: Arc<Notify>,
 }
 
@@ -127,14 +147,21 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// A session on a fresh connection. `notice` is told of all progress.
-    pub fn new(connection: Connection, registration: Registration, notice: Arc<Notify>) -> Self {
+    /// A session on a fresh connection. `notice` is told of all progress, `traffic` of each call.
+    pub fn new(
+        connection: Connection,
+        registration: Registration,
+        traffic: Arc<Traffic>,
+        notice: Arc<Notify>,
+    ) -> Self {
         Self {
             connection,
             registration,
             progress: Mutex::default(),
             winding_down: Mutex::default(),
             synchronization: Mutex::default(),
+            next_update_call: AtomicU32::new(FIRST_UPDATE_CALL),
+            traffic,
             notice,
         }
     }
@@ -163,6 +190,21 @@ impl Session {
             .is_some_and(|c| c.runtime.dies_of_sysctl())
     }
 
+    /// The runtime has begun to synchronize the session, and is not done with it.
+    pub fn is_synchronizing(&self) -> bool {
+        let begun = lock(&self.synchronization).due.is_some();
+        begun && self.progress().synchronized.is_none()
+    }
+
+    /// Time that the runtime gives a call that does not carry one.
+    pub fn request_timeout(&self) -> Duration {
+        lock(&self.progress)
+            .configured
+            .as_ref()
+            .and_then(|configured| configured.request_timeout)
+            .unwrap_or(DEFAULT_REQUEST_TIMEOUT)
+    }
+
     /// Calls RegisterPlugin. The answer shows in [`Session::progress`].
     ///
     /// The runtime may call Configure before it answers, so somebody must be reading.
@@ -172,31 +214,49 @@ impl Session {
             plugin_idx: format!("{:02}", self.registration.index),
             ..Default::default()
         };
+        // A fresh socket has room for it.
+        self.call_runtime(REGISTER_CALL, "RegisterPlugin", encode(&registration));
+    }
+
+    /// The number of our next call of [`Session::update_containers`].
+    pub fn update_call_number(&self) -> u32 {
+        self.next_update_call.fetch_add(2, Ordering::Relaxed)
+    }
+
+    /// Calls UpdateContainers with an encoded request, which is small enough for a socket whose
+    /// runtime reads. The answer comes out of [`Session::next`] under the same number.
+    ///
+    /// While a call is under way on any connection, this can block the runtime, see [`Traffic`].
+    pub fn update_containers(&self, number: u32, request: Vec<u8>) {
+        self.call_runtime(number, "UpdateContainers", request);
+    }
+
+    /// Never waits: a runtime that does not read loses the session.
+    fn call_runtime(&self, number: u32, method: &str, payload: Vec<u8>) {
         let request = Request {
             service: RUNTIME_SERVICE.to_owned(),
-            method: "RegisterPlugin".to_owned(),
-            payload: encode(&registration),
+            method: method.to_owned(),
+            payload,
             ..Default::default()
         };
-        let message = Outgoing::request(RUNTIME_STREAM, REGISTER_CALL, &request);
-        // A fresh socket has room for it.
+        let message = Outgoing::request(RUNTIME_STREAM, number, &request);
         if let Err(lost) = self.connection.write(&message, Patience::Never) {
             self.end(lost.into());
         }
     }
 
-    /// Serves the connection until a call for the component arrives. `None` without patience when
-    /// there is none now.
+    /// Serves the connection until there is something for others. `None` without patience when
+    /// there is nothing now.
     ///
     /// # Errors
     ///
     /// When the session has ended.
-    pub fn next_call(&self, patience: Patience) -> Result<Option<Call>, Arc<End>> {
+    pub fn next(&self, patience: Patience) -> Result<Option<Incoming>, Arc<End>> {
         loop {
             match self.connection.read(patience) {
                 Ok(Some(message)) => {
-                    if let Some(call) = self.take_in(&message, patience) {
-                        return Ok(Some(call));
+                    if let Some(incoming) = self.take_in(&message, patience) {
+                        return Ok(Some(incoming));
                     }
                 }
                 Ok(None) => return Ok(None),
@@ -210,7 +270,7 @@ impl Session {
         }
     }
 
-    /// Answers a call that came out of [`Session::next_call`].
+    /// Answers a call that came out of [`Session::next`].
     pub fn answer(&self, call: &Call, answer: Answer, patience: Patience) {
         let answer = match (call.dialect, answer) {
             (Dialect::StateChange, Answer::Payload(_)) => Answer::EMPTY,
@@ -218,6 +278,7 @@ impl Session {
         };
         let good = matches!(answer, Answer::Payload(_));
         self.write_answer(call.number, answer, patience);
+        self.traffic.ended();
         if call.method == Method::Synchronize {
             self.synchronized(good);
         }
@@ -273,16 +334,16 @@ impl Session {
         }
     }
 
-    fn take_in(&self, message: &Message, patience: Patience) -> Option<Call> {
+    fn take_in(&self, message: &Message, patience: Patience) -> Option<Incoming> {
         match (message.stream, message.header.kind) {
-            (RUNTIME_STREAM, MessageKind::Response) => {
-                self.take_response(message);
-                None
-            }
+            (RUNTIME_STREAM, MessageKind::Response) => self.take_response(message),
             (PLUGIN_STREAM, MessageKind::Request) => {
                 let number = message.header.stream_number;
                 match self.take_request(message) {
-                    Ok(call) => Some(call),
+                    Ok(call) => {
+                        self.traffic.began();
+                        Some(Incoming::Call(call))
+                    }
                     Err(HostAnswer { answer, then }) => {
                         self.write_answer(number, answer, patience);
                         match then {
@@ -299,21 +360,22 @@ impl Session {
         }
     }
 
-    fn take_response(&self, message: &Message) {
-        if message.header.stream_number != REGISTER_CALL {
-            return;
+    fn take_response(&self, message: &Message) -> Option<Incoming> {
+        let number = message.header.stream_number;
+        let answer = match Response::parse_from_bytes(&message.body) {
+            _ if message.oversized => Err(format!("its answer has more than {MAX_BODY} bytes")),
+            Ok(response) if response.status.code() == Code::OK => Ok(response.payload),
+            Ok(response) => Err(response.status.message.clone()),
+            Err(_) => Err("its answer cannot be read".to_owned()),
+        };
+        if number != REGISTER_CALL {
+            return Some(Incoming::UpdateAnswer { number, answer });
         }
-        match Response::parse_from_bytes(&message.body) {
-            Ok(response) if response.status.code() == Code::OK => {
-                self.advance(|progress| progress.registered = true);
-            }
-            Ok(response) => {
-                self.end(End::Refused(response.status.message.clone()));
-            }
-            Err(_) => {
-                self.end(End::Refused("its answer cannot be read".to_owned()));
-            }
+        match answer {
+            Ok(_) => self.advance(|progress| progress.registered = true),
+            Err(text) => drop(self.end(End::Refused(text))),
         }
+        None
     }
 
     /// A call for the component, or what the host itself answers.
@@ -332,7 +394,7 @@ impl Session {
         if request.service != PLUGIN_SERVICE {
             return Err(Answer::unimplemented(request.service, request.method).into());
         }
-        let time = self.time_for(&request);
+        let time = request.time.unwrap_or_else(|| self.request_timeout());
         let call = |method: Method, dialect, payload, time| {
             if self.registration.methods & method.bit() == 0 {
                 return Err(Answer::EMPTY);
@@ -368,17 +430,6 @@ impl Session {
                 Ok(call(method, Dialect::Dedicated, payload, time)?)
             }
             (_, None) => Err(Answer::unimplemented(request.service, request.method).into()),
-        }
-    }
-
-    fn time_for(&self, request: &IncomingRequest<'_>) -> Duration {
-        match request.time {
-            Some(time) => time,
-            None => lock(&self.progress)
-                .configured
-                .as_ref()
-                .and_then(|configured| configured.request_timeout)
-                .unwrap_or(DEFAULT_REQUEST_TIMEOUT),
         }
     }
 

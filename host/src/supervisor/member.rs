@@ -13,11 +13,12 @@ use crate::component::border::{Blueprint, NotCreated};
 use crate::component::context::ConfigError;
 use crate::component::instance::{self, Source};
 use crate::component::policy::Policy;
-use crate::component::seat::{Condition, Seat, Served};
+use crate::component::seat::{Absence, Condition, Seat, Served};
 use crate::component::watchdog::Watchdog;
 use crate::config::{ComponentConfig, Config, OnFailure, RuntimeConfig};
 use crate::runtime::connection::{Connection, Lost};
 use crate::runtime::session::{End, Progress, Registration, Session};
+use crate::runtime::traffic::Traffic;
 use crate::runtime::version::EVENTS_BEFORE_0_10;
 
 /// How long `create` may take.
@@ -146,7 +147,7 @@ impl Member {
                     _ => mistakes.join("; "),
                 });
             }
-            Condition::Creating | Condition::Away { call: None } => true,
+            Condition::Creating | Condition::Away(Absence::Creation) => true,
             _ => false,
         };
         (creating && self.seat.since().elapsed() >= CREATE_LIMIT)
@@ -188,7 +189,7 @@ impl Member {
         };
         let away = match self.seat.condition() {
             Condition::Ready => false,
-            Condition::Away { .. } => true,
+            Condition::Away(_) => true,
             _ => return None,
         };
         (*until <= now).then_some((away, self.config.index, &self.config.name))
@@ -235,6 +236,7 @@ impl Member {
     pub fn register(
         &mut self,
         connection: Connection,
+        traffic: &Arc<Traffic>,
         notice: &Arc<Notify>,
         now: Instant,
     ) -> Instant {
@@ -246,7 +248,8 @@ impl Member {
             fail_request: self.config.on_failure == OnFailure::Fail,
             oldest_events_only: self.oldest_events_only,
         };
-        let session = Session::new(connection, registration, Arc::clone(notice));
+        let (traffic, notice) = (Arc::clone(traffic), Arc::clone(notice));
+        let session = Session::new(connection, registration, traffic, notice);
         self.since = now;
         self.registered = now;
         match self.seat.seat_session(session) {
@@ -264,7 +267,7 @@ impl Member {
 
     fn observe_instance(&mut self, now: Instant) -> Option<Instant> {
         match self.seat.condition() {
-            Condition::Creating | Condition::Away { call: None } => {
+            Condition::Creating | Condition::Away(Absence::Creation) => {
                 Some(self.seat.since() + CREATE_LIMIT).filter(|limit| *limit > now)
             }
             Condition::NotCreated(why) => self.observe_no_instance(&why, now),
@@ -322,6 +325,7 @@ impl Member {
         };
         let progress = served.session.progress();
         if let Some(end) = &progress.ended {
+            self.seat.outbox.session_lost(served.key());
             self.lost(&progress, end, now);
             return Some(now);
         }

@@ -9,6 +9,7 @@ mod member;
 mod reason;
 mod reset;
 mod socket;
+mod updates;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,8 +24,10 @@ use crate::admin::notify::ServiceManager;
 use crate::admin::status::Status;
 use crate::config::BrokenComponent;
 use crate::runtime::connection::Connection;
+use crate::runtime::traffic::Traffic;
 use backoff::SocketBackoff;
 use socket::{SocketWatch, Trouble, connect_to};
+use updates::Updates;
 
 /// The unit is told that it is ready after this time even if required components are not: the
 /// kubelet stands behind it.
@@ -99,6 +102,7 @@ pub struct Supervisor {
     watch: Option<SocketWatch>,
     socket_backoff: SocketBackoff,
     trouble: Option<Obstacle>,
+    updates: Updates,
     service: ServiceManager,
     started: Instant,
 }
@@ -126,6 +130,7 @@ impl Supervisor {
                 tracing::warn!(%error, "the socket's folder cannot be watched: polling instead");
             })
             .ok();
+        let traffic = Arc::new(Traffic::new(Arc::clone(&notice)));
         Self {
             socket,
             members,
@@ -134,6 +139,7 @@ impl Supervisor {
             watch,
             socket_backoff: SocketBackoff::default(),
             trouble: None,
+            updates: Updates::new(traffic),
             service,
             started: Instant::now(),
         }
@@ -168,6 +174,7 @@ impl Supervisor {
             }
         }
         next = earlier(next, self.start_handshake(now));
+        next = earlier(next, self.updates.step(&self.members, now));
         let ready_by = self.started + READY_LIMIT;
         let ready = self.is_ready();
         self.service.tell(ready || now >= ready_by, &self.summary());
@@ -205,7 +212,10 @@ impl Supervisor {
                     tracing::info!(socket = %self.socket.display(), ?after, "connected");
                 }
                 match Connection::new(stream) {
-                    Ok(connection) => Some(due.register(connection, &self.notice, now)),
+                    Ok(connection) => {
+                        let traffic = &self.updates.traffic;
+                        Some(due.register(connection, traffic, &self.notice, now))
+                    }
                     Err(error) => {
                         tracing::error!(%error, "a connection cannot be set up");
                         Some(now + RETRY)

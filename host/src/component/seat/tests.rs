@@ -10,8 +10,9 @@ use ttrpc::proto::{Code, Request, Response};
 use super::*;
 use crate::config::OnFailure;
 use crate::runtime::connection::Connection;
-use crate::runtime::mux::{Inbound, PLUGIN_STREAM};
+use crate::runtime::mux::{Inbound, PLUGIN_STREAM, RUNTIME_STREAM};
 use crate::runtime::session::{End, Registration};
+use crate::runtime::traffic::Traffic;
 use crate::runtime::ttrpc::Outgoing;
 
 const METHODS: u64 = Method::CreateContainer.bit();
@@ -36,6 +37,14 @@ impl Peer {
             .flat_map(|message| message.slices().map(|slice| slice.to_vec()).concat())
             .collect();
         self.socket.write_all(&bytes).unwrap();
+    }
+
+    fn answer_update(&mut self, number: u32) {
+        let answer = Answer::Payload(Vec::new());
+        let message = Outgoing::response(RUNTIME_STREAM, number, answer);
+        for slice in message.slices() {
+            self.socket.write_all(&slice).unwrap();
+        }
     }
 
     fn answer(&mut self) -> (u32, Response) {
@@ -101,6 +110,7 @@ fn session(seat: &Arc<Seat>) -> (Arc<Served>, Peer) {
     let session = Session::new(
         Connection::new(ours).unwrap(),
         registration,
+        Arc::new(Traffic::new(Arc::default())),
         Arc::new(Notify::new()),
     );
     let served = seat.seat_session(session).unwrap();
@@ -115,7 +125,10 @@ fn session(seat: &Arc<Seat>) -> (Arc<Served>, Peer) {
 
 /// The component's thread reads a call and goes into it.
 fn go_into_call(served: &Served, due: Duration) -> Arc<Call> {
-    let call = served.session.next_call(Patience::Wait).unwrap().unwrap();
+    let incoming = served.session.next(Patience::Wait).unwrap();
+    let Some(Incoming::Call(call)) = incoming else {
+        panic!("expected a call: {incoming:?}");
+    };
     let call = Arc::new(call);
     served.begin(&call, clock::in_ns(due));
     call
@@ -195,7 +208,7 @@ fn a_session_that_winds_down_answers_what_came_before() {
     assert!(served.finish(&call));
     seat.conclude(&served, &call, Outcome::Reply(Vec::new()), Patience::Wait);
     assert_eq!(peer.answer().0, 1);
-    let end = served.session.next_call(Patience::Wait).unwrap_err();
+    let end = served.session.next(Patience::Wait).unwrap_err();
     assert_eq!(end.to_string(), "for the test");
 }
 
@@ -258,4 +271,47 @@ fn late_calls_lead_to_quarantine_and_the_watchdog_answers_in_it() {
     // What led to it, not what it led to.
     let error = seat.last_error().expect("a call was late");
     assert!(error.contains("in time"), "{error}");
+}
+
+#[test]
+fn a_component_that_does_not_come_back_from_a_result_is_stood_in_for() {
+    let seat = seat(OnFailure::Ignore);
+    let (served, mut peer) = session(&seat);
+    let told = served.begin_result(clock::in_ns(SOON));
+    peer.create_containers(&[1]);
+    assert_eq!(peer.answer().0, 1);
+    let condition = seat.condition();
+    assert!(matches!(condition, Condition::Away(Absence::UpdateResult)));
+    assert_eq!(
+        (seat.counters.late.get(), seat.counters.missed.get()),
+        (1, 1)
+    );
+
+    assert!(!served.finish_result(told));
+    seat.arrive(METHODS);
+    let again = served.begin_result(clock::in_ns(Duration::from_secs(60)));
+    assert_ne!(again, told);
+    assert!(served.finish_result(again));
+    peer.create_containers(&[3]);
+    let call = go_into_call(&served, Duration::from_secs(60));
+    assert!(served.finish(&call));
+}
+
+#[test]
+fn the_answer_to_an_update_reaches_the_outbox_while_the_component_is_away() {
+    let seat = seat(OnFailure::Ignore);
+    let (served, mut peer) = session(&seat);
+    let request = Some(vec![1; 8]);
+    seat.outbox.push(7, request).unwrap();
+    seat.outbox.send(served.key(), 3, Instant::now()).unwrap();
+    peer.create_containers(&[1]);
+    let _call = go_into_call(&served, SOON);
+    assert_eq!(peer.answer().0, 1);
+    peer.answer_update(3);
+    // What comes after it is answered after it was taken in.
+    peer.create_containers(&[3]);
+    assert_eq!(peer.answer().0, 3);
+    let result = seat.outbox.take_result().expect("the result");
+    assert_eq!(result.cookie, 7);
+    assert!(matches!(result.outcome, Ok(response) if response.is_empty()));
 }

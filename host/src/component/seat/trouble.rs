@@ -1,10 +1,10 @@
 //! What is counted, logged and concluded of a call whose outcome is no reply.
 
+use std::fmt;
 use std::time::Instant;
 
-use crate::component::policy::{Failure, Outcome, Subject};
+use crate::component::policy::{Failure, Outcome};
 use crate::lock::lock;
-use crate::runtime::session::Call;
 
 use super::Seat;
 
@@ -47,10 +47,14 @@ impl Trouble {
 
 impl Seat {
     /// Takes note of a call that came to no reply. `ignored`: the runtime was not told.
-    pub(super) fn note(&self, call: &Call, trouble: Trouble, ignored: bool) {
+    pub(super) fn note(
+        &self,
+        method: &str,
+        subject: &dyn fmt::Display,
+        trouble: Trouble,
+        ignored: bool,
+    ) {
         let component = self.policy.plugin.as_str();
-        let method = call.method.name();
-        let subject = Subject::of(call);
         let Trouble { kind, text } = trouble;
         let counter = match kind {
             Kind::Rejected => &self.counters.rejections,

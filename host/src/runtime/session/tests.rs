@@ -17,10 +17,18 @@ fn session(methods: u64) -> (Session, UnixStream) {
         oldest_events_only: false,
     };
     let connection = Connection::new(ours).unwrap();
+    let traffic = Arc::new(Traffic::new(Arc::default()));
     (
-        Session::new(connection, registration, Arc::default()),
+        Session::new(connection, registration, traffic, Arc::default()),
         theirs,
     )
+}
+
+fn next_call(session: &Session) -> Call {
+    match session.next(Patience::Wait).unwrap() {
+        Some(Incoming::Call(call)) => call,
+        other => panic!("expected a call: {other:?}"),
+    }
 }
 
 fn send(peer: &mut UnixStream, message: &Outgoing) {
@@ -46,7 +54,7 @@ const NO_TIME: Duration = Duration::from_nanos(1);
 fn a_synchronization_that_was_answered_in_time_makes_the_session_active() {
     let (session, mut peer) = session(Method::Synchronize.bit());
     synchronize(&mut peer, &[], LONG);
-    let call = session.next_call(Patience::Wait).unwrap().unwrap();
+    let call = next_call(&session);
     assert!(call.time <= LONG);
     assert!(session.progress().synchronized.is_none());
     session.answer(&call, Answer::EMPTY, Patience::Wait);
@@ -58,9 +66,9 @@ fn a_synchronization_that_was_answered_in_time_makes_the_session_active() {
 fn a_late_answer_to_a_synchronization_ends_the_session() {
     let (session, mut peer) = session(Method::Synchronize.bit());
     synchronize(&mut peer, &[], NO_TIME);
-    let call = session.next_call(Patience::Wait).unwrap().unwrap();
+    let call = next_call(&session);
     session.answer(&call, Answer::EMPTY, Patience::Wait);
-    let end = session.next_call(Patience::Wait).unwrap_err();
+    let end = session.next(Patience::Wait).unwrap_err();
     assert!(
         matches!(*end, End::Unsynchronized(Unsynchronized::Late(_))),
         "{end:?}"
@@ -72,7 +80,7 @@ fn a_late_answer_to_a_synchronization_ends_the_session() {
 fn a_late_answer_of_the_host_itself_ends_the_session_too() {
     let (session, mut peer) = session(0);
     synchronize(&mut peer, &[], NO_TIME);
-    let end = session.next_call(Patience::Wait).unwrap_err();
+    let end = session.next(Patience::Wait).unwrap_err();
     assert!(matches!(*end, End::Unsynchronized(_)), "{end:?}");
 }
 
@@ -80,7 +88,7 @@ fn a_late_answer_of_the_host_itself_ends_the_session_too() {
 fn a_synchronization_that_cannot_be_read_ends_the_session() {
     let (session, mut peer) = session(Method::Synchronize.bit());
     synchronize(&mut peer, &[0xff; 9], LONG);
-    let end = session.next_call(Patience::Wait).unwrap_err();
+    let end = session.next(Patience::Wait).unwrap_err();
     assert!(
         matches!(*end, End::Unsynchronized(Unsynchronized::Refused)),
         "{end:?}"
@@ -93,7 +101,7 @@ fn what_the_handshake_waits_for_is_named_in_each_phase() {
     assert_eq!(session.progress().awaited(), "answer to the registration");
     let good = Outgoing::response(RUNTIME_STREAM, REGISTER_CALL, Answer::EMPTY);
     send(&mut peer, &good);
-    assert!(session.next_call(Patience::Never).unwrap().is_none());
+    assert!(session.next(Patience::Never).unwrap().is_none());
     assert_eq!(session.progress().awaited(), "Configure");
     let request = Request {
         service: PLUGIN_SERVICE.into(),
@@ -101,6 +109,6 @@ fn what_the_handshake_waits_for_is_named_in_each_phase() {
         ..Default::default()
     };
     send(&mut peer, &Outgoing::request(PLUGIN_STREAM, 1, &request));
-    assert!(session.next_call(Patience::Never).unwrap().is_none());
+    assert!(session.next(Patience::Never).unwrap().is_none());
     assert_eq!(session.progress().awaited(), "Synchronize");
 }

@@ -1,0 +1,437 @@
+//! The updates that one component asks for outside requests, on their way to the runtime, and what
+//! came of them on the way back.
+//!
+//! ```text
+//!            push                 send                answered, expired, session_lost
+//! component ──────▶ queued ───────────────▶ sent ──────────────────┐
+//!  any thread          │   the supervisor                          ▼
+//!                      └── nothing in it ─────────────────────▶ results ──▶ component
+//!                                                                 take_result, its own thread
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tokio::sync::Notify;
+
+use super::counters::Counter;
+use super::watchdog::Key;
+use crate::lock::lock;
+use crate::runtime::update::{Unreadable, failed_containers};
+
+/// Requests whose result the component has not been told, at most.
+pub const MAX_WAITING: usize = 64;
+/// Bytes of requests that are not sent yet, at most.
+pub const MAX_WAITING_BYTES: usize = 1 << 20;
+/// How long the runtime may take to answer. It may hold an update back while it serves a request.
+pub const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// Containers named in one line of the log.
+const MAX_NAMED: usize = 10;
+
+/// Too much waits already.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the queue is full")]
+pub struct Full;
+
+/// Why a request failed as a whole.
+#[derive(Debug, Error)]
+pub enum UpdateFailure {
+    /// The runtime's own words.
+    #[error("the runtime refused it: {0}")]
+    Refused(String),
+    /// The runtime's answer is not the message that it should be.
+    #[error("the runtime's answer cannot be read")]
+    Unreadable(#[from] Unreadable),
+    /// It may still be applied.
+    #[error("the runtime did not answer within {} s", ANSWER_LIMIT.as_secs())]
+    NoAnswer,
+    /// It may have been applied or not.
+    #[error("the session was lost before the runtime answered")]
+    SessionLost,
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub struct UpdateResult {
+    /// The component's name for the request.
+    pub cookie: u64,
+    /// The encoded `UpdateContainersResponse`.
+    pub outcome: Result<Vec<u8>, UpdateFailure>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Outbox {
+    plugin: String,
+    counters: Counters,
+    inner: Mutex<Inner>,
+    notice: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    queued: VecDeque<Queued>,
+    queued_bytes: usize,
+    sent: Option<Sent>,
+    results: VecDeque<UpdateResult>,
+}
+
+#[derive(Debug)]
+struct Queued {
+    cookie: u64,
+    request: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Sent {
+    /// `None`: who asked is gone, and the runtime still works on it.
+    cookie: Option<u64>,
+    session: Key,
+    number: u32,
+    at: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    queued: Counter,
+    sent: Counter,
+    failed: Counter,
+    dropped: Counter,
+}
+
+/// What is counted of a component's updates, in requests since the host started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpdateCounts {
+    /// Taken from the component.
+    pub queued: u64,
+    /// Sent to the runtime.
+    pub sent: u64,
+    /// Failed as a whole, or for some containers.
+    pub failed: u64,
+    /// Never sent: there was nothing in them, or their instance ended.
+    pub dropped: u64,
+}
+
+impl Outbox {
+    /// An empty one. `plugin` is the component's name in the log; `notice` is told when there is
+    /// something to send, and when the runtime is done with what was sent.
+    pub fn new(plugin: String, notice: Arc<Notify>) -> Self {
+        Self {
+            plugin,
+            counters: Counters::default(),
+            inner: Mutex::default(),
+            notice,
+        }
+    }
+
+    /// What is counted.
+    pub fn counts(&self) -> UpdateCounts {
+        UpdateCounts {
+            queued: self.counters.queued.get(),
+            sent: self.counters.sent.get(),
+            failed: self.counters.failed.get(),
+            dropped: self.counters.dropped.get(),
+        }
+    }
+
+    // ---- the component's part
+
+    /// Takes a request in [normal form](crate::runtime::update::normal_form), from any thread of the
+    /// component.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be kept until it can be sent.
+    pub fn push(&self, cookie: u64, request: Option<Vec<u8>>) -> Result<(), Full> {
+        let bytes = request.as_ref().map_or(0, Vec::len);
+        let mut inner = self.lock();
+        if inner.untold() >= MAX_WAITING || inner.queued_bytes + bytes > MAX_WAITING_BYTES {
+            return Err(Full);
+        }
+        self.counters.queued.add_one();
+        match request {
+            Some(request) => {
+                inner.queued_bytes += bytes;
+                inner.queued.push_back(Queued { cookie, request });
+                drop(inner);
+                self.notice.notify_one();
+            }
+            None => {
+                self.counters.dropped.add_one();
+                let outcome = Ok(Vec::new());
+                inner.results.push_back(UpdateResult { cookie, outcome });
+            }
+        }
+        Ok(())
+    }
+
+    /// The instance is gone, and with it who wants to know.
+    pub fn clear(&self) {
+        let mut inner = self.lock();
+        for _ in inner.queued.drain(..) {
+            self.counters.dropped.add_one();
+        }
+        inner.queued_bytes = 0;
+        inner.results.clear();
+        if let Some(sent) = &mut inner.sent {
+            sent.cookie = None;
+        }
+    }
+
+    /// The next result to be told.
+    pub fn take_result(&self) -> Option<UpdateResult> {
+        self.lock().results.pop_front()
+    }
+
+    /// There are results to be told.
+    pub fn has_results(&self) -> bool {
+        !self.lock().results.is_empty()
+    }
+
+    // ---- the supervisor's part
+
+    /// There is something to send.
+    pub fn has_queued(&self) -> bool {
+        !self.lock().queued.is_empty()
+    }
+
+    /// The runtime works on a request, and has until then to answer it.
+    pub fn answer_due(&self) -> Option<Instant> {
+        self.lock().sent.as_ref().map(|sent| sent.at + ANSWER_LIMIT)
+    }
+
+    /// Takes the oldest request, which is being sent as call `number` of a session.
+    pub fn send(&self, session: Key, number: u32, now: Instant) -> Option<Vec<u8>> {
+        let mut inner = self.lock();
+        let Queued { cookie, request } = inner.queued.pop_front()?;
+        inner.queued_bytes -= request.len();
+        inner.sent = Some(Sent {
+            cookie: Some(cookie),
+            session,
+            number,
+            at: now,
+        });
+        self.counters.sent.add_one();
+        Some(request)
+    }
+
+    /// Gives up a request that is not answered in time.
+    pub fn expire(&self, now: Instant) {
+        let is_late = |sent: &Sent| sent.at + ANSWER_LIMIT <= now;
+        self.settle(is_late, Err(UpdateFailure::NoAnswer));
+    }
+
+    /// Gives up a request that was sent over a session that has ended.
+    pub fn session_lost(&self, session: Key) {
+        let is_lost = |sent: &Sent| sent.session == session;
+        self.settle(is_lost, Err(UpdateFailure::SessionLost));
+    }
+
+    // ---- who reads the session
+
+    /// Takes the answer to call `number` of a session: the encoded response, or the words of an
+    /// error. One that nobody waits for any more is passed over.
+    pub fn answered(&self, session: Key, number: u32, answer: Result<Vec<u8>, String>) {
+        let answer = answer.map_err(UpdateFailure::Refused);
+        let is_meant = |sent: &Sent| sent.session == session && sent.number == number;
+        self.settle(is_meant, answer.and_then(Answer::read));
+    }
+
+    /// Makes a result of the request that was sent, if it is the one that is meant.
+    fn settle(&self, is_meant: impl FnOnce(&Sent) -> bool, answer: Result<Answer, UpdateFailure>) {
+        let mut inner = self.lock();
+        let Some(sent) = inner.sent.take_if(|sent| is_meant(sent)) else {
+            return;
+        };
+        self.note(&answer);
+        // Under the same lock: an instance that is gone meanwhile is not forgotten in between.
+        if let Some(cookie) = sent.cookie {
+            let outcome = answer.map(|answer| answer.response);
+            inner.results.push_back(UpdateResult { cookie, outcome });
+        }
+        drop(inner);
+        self.notice.notify_one();
+    }
+
+    /// Counts and logs what did not work.
+    fn note(&self, answer: &Result<Answer, UpdateFailure>) {
+        let component = self.plugin.as_str();
+        match answer {
+            Ok(Answer { failed, .. }) if failed.is_empty() => return,
+            Ok(Answer { failed, .. }) => {
+                let containers = &failed[..failed.len().min(MAX_NAMED)];
+                let failed = failed.len();
+                tracing::warn!(
+                    component,
+                    failed,
+                    ?containers,
+                    "containers were not updated"
+                );
+            }
+            Err(failure) => {
+                let error = crate::chain(failure);
+                tracing::warn!(component, error, "an update of containers failed");
+            }
+        }
+        self.counters.failed.add_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.inner)
+    }
+}
+
+/// A response of the runtime that can be read.
+#[derive(Debug)]
+struct Answer {
+    response: Vec<u8>,
+    /// Ids of the containers that were not updated.
+    failed: Vec<String>,
+}
+
+impl Answer {
+    fn read(response: Vec<u8>) -> Result<Self, UpdateFailure> {
+        let failed = failed_containers(&response)?;
+        Ok(Self { response, failed })
+    }
+}
+
+impl Inner {
+    /// Requests of the instance whose result it has not been told.
+    fn untold(&self) -> usize {
+        let sent = self.sent.as_ref().and_then(|sent| sent.cookie);
+        self.queued.len() + usize::from(sent.is_some()) + self.results.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SESSION: Key = Key::for_tests(1);
+
+    fn outbox() -> Outbox {
+        Outbox::new("10-test".into(), Arc::default())
+    }
+
+    /// The outbox does not look into a request.
+    fn request() -> Option<Vec<u8>> {
+        Some(vec![1; 100])
+    }
+
+    fn outcome(outbox: &Outbox) -> (u64, Result<Vec<u8>, String>) {
+        let UpdateResult { cookie, outcome } = outbox.take_result().expect("a result");
+        (cookie, outcome.map_err(|failure| failure.to_string()))
+    }
+
+    #[test]
+    fn an_answer_is_for_the_request_that_was_sent_and_for_no_other() {
+        let outbox = outbox();
+        outbox.push(7, request()).unwrap();
+        outbox.push(8, request()).unwrap();
+        outbox.send(SESSION, 3, Instant::now()).unwrap();
+        outbox.answered(SESSION, 5, Ok(Vec::new()));
+        outbox.answered(Key::for_tests(2), 3, Ok(Vec::new()));
+        assert!(!outbox.has_results() && outbox.answer_due().is_some());
+        outbox.answered(SESSION, 3, Ok(Vec::new()));
+        assert_eq!(outcome(&outbox), (7, Ok(Vec::new())));
+        assert!(outbox.answer_due().is_none() && outbox.has_queued());
+    }
+
+    #[test]
+    fn a_late_answer_changes_nothing_any_more() {
+        let outbox = outbox();
+        let now = Instant::now();
+        outbox.push(7, request()).unwrap();
+        outbox.send(SESSION, 3, now).unwrap();
+        outbox.expire(now + ANSWER_LIMIT - Duration::from_nanos(1));
+        assert!(!outbox.has_results());
+        outbox.expire(now + ANSWER_LIMIT);
+        let refused = outcome(&outbox).1.unwrap_err();
+        assert_eq!(refused, "the runtime did not answer within 10 s");
+        outbox.answered(SESSION, 3, Ok(Vec::new()));
+        assert!(!outbox.has_results());
+        assert_eq!(outbox.counts().failed, 1);
+    }
+
+    #[test]
+    fn only_what_was_sent_over_a_lost_session_fails_with_it() {
+        let outbox = outbox();
+        outbox.push(7, request()).unwrap();
+        outbox.push(8, request()).unwrap();
+        outbox.send(SESSION, 3, Instant::now()).unwrap();
+        outbox.session_lost(Key::for_tests(2));
+        assert!(!outbox.has_results());
+        outbox.session_lost(SESSION);
+        let (cookie, lost) = outcome(&outbox);
+        assert_eq!(cookie, 7);
+        assert!(lost.unwrap_err().contains("session was lost"));
+        assert!(outbox.has_queued());
+    }
+
+    #[test]
+    fn a_response_that_cannot_be_read_is_a_failure() {
+        let outbox = outbox();
+        outbox.push(7, request()).unwrap();
+        outbox.send(SESSION, 3, Instant::now()).unwrap();
+        outbox.answered(SESSION, 3, Ok(vec![0x0a, 5]));
+        assert!(outcome(&outbox).1.unwrap_err().contains("cannot be read"));
+    }
+
+    #[test]
+    fn a_request_without_changes_has_its_result_at_once() {
+        let outbox = outbox();
+        outbox.push(7, None).unwrap();
+        assert!(!outbox.has_queued());
+        assert_eq!(outcome(&outbox), (7, Ok(Vec::new())));
+        assert_eq!((outbox.counts().queued, outbox.counts().dropped), (1, 1));
+    }
+
+    #[test]
+    fn results_that_are_not_fetched_fill_the_queue_too() {
+        let outbox = outbox();
+        for cookie in 0..MAX_WAITING as u64 {
+            outbox.push(cookie, request()).unwrap();
+        }
+        assert_eq!(outbox.push(99, request()), Err(Full));
+        outbox.send(SESSION, 3, Instant::now()).unwrap();
+        assert_eq!(outbox.push(99, request()), Err(Full));
+        outbox.answered(SESSION, 3, Ok(Vec::new()));
+        assert_eq!(outbox.push(99, request()), Err(Full));
+        outbox.take_result().unwrap();
+        outbox.push(99, request()).unwrap();
+    }
+
+    #[test]
+    fn large_requests_fill_the_queue_by_their_bytes() {
+        let outbox = outbox();
+        let large = || Some(vec![1; MAX_WAITING_BYTES / 4]);
+        for cookie in 0..4 {
+            outbox.push(cookie, large()).unwrap();
+        }
+        assert_eq!(outbox.push(99, request()), Err(Full));
+        outbox.send(SESSION, 3, Instant::now()).unwrap();
+        outbox.push(99, request()).unwrap();
+    }
+
+    #[test]
+    fn the_results_of_an_instance_that_is_gone_reach_nobody() {
+        let outbox = outbox();
+        for cookie in 7..10 {
+            outbox.push(cookie, request()).unwrap();
+        }
+        outbox.send(SESSION, 3, Instant::now()).unwrap();
+        outbox.answered(SESSION, 3, Ok(Vec::new()));
+        outbox.send(SESSION, 5, Instant::now()).unwrap();
+        outbox.clear();
+        // The runtime still works on it.
+        assert!(outbox.answer_due().is_some());
+        outbox.answered(SESSION, 5, Ok(Vec::new()));
+        assert!(outbox.answer_due().is_none());
+        assert!(!outbox.has_results() && !outbox.has_queued());
+        assert_eq!(outbox.counts().dropped, 1);
+    }
+}

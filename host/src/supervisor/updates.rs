@@ -1,0 +1,65 @@
+//! Sends the updates that components ask for outside requests: one at a time for the whole host, in
+//! turn, and never into a call.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::member::{Member, SessionState};
+use crate::component::seat::Condition;
+use crate::runtime::traffic::Traffic;
+
+/// Whose turn it is, and whether it may send.
+#[derive(Debug)]
+pub(super) struct Updates {
+    /// The calls under way.
+    pub(super) traffic: Arc<Traffic>,
+    /// Place of the member that may send first.
+    first: usize,
+}
+
+impl Updates {
+    pub(super) fn new(traffic: Arc<Traffic>) -> Self {
+        Self { traffic, first: 0 }
+    }
+
+    /// Sends what may be sent now, and says when to look again at the latest. What ends a wait
+    /// before that (an answer, the end of a call, of a session, of a synchronization) comes with a
+    /// notice.
+    pub(super) fn step(&mut self, members: &[Member], now: Instant) -> Option<Instant> {
+        for member in members {
+            member.seat.outbox.expire(now);
+        }
+        let due = members.iter().filter_map(|m| m.seat.outbox.answer_due());
+        if let Some(due) = due.min() {
+            return Some(due);
+        }
+        let in_turn = (self.first..members.len()).chain(0..self.first);
+        let next = in_turn.into_iter().find(|&i| may_send(&members[i]))?;
+        let synchronizing = members.iter().filter_map(Member::served);
+        let synchronizing = synchronizing
+            .filter(|served| !served.session.has_ended())
+            .any(|served| served.session.is_synchronizing());
+        if synchronizing || !self.traffic.is_quiet() {
+            return None;
+        }
+        self.first = next + 1;
+        send(&members[next], now)
+    }
+}
+
+/// The component has something to send, and is there to be told what came of it.
+fn may_send(member: &Member) -> bool {
+    member.seat.outbox.has_queued()
+        && matches!(member.session, SessionState::Active(_))
+        && matches!(member.seat.condition(), Condition::Ready)
+        && !member.seat.quarantine.is_active()
+}
+
+fn send(member: &Member, now: Instant) -> Option<Instant> {
+    let served = member.served()?;
+    let number = served.session.update_call_number();
+    // Noted before it is written: the answer comes on another thread.
+    let request = member.seat.outbox.send(served.key(), number, now)?;
+    served.session.update_containers(number, request);
+    member.seat.outbox.answer_due()
+}
