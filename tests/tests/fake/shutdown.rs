@@ -1,13 +1,18 @@
 //! The host ends when it is told to, at any moment.
 
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use anyhow::Result;
 use nix::sys::signal::Signal;
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, listen, socket,
+};
 use nri_host_tests::fake_runtime::mux::End;
-use nri_host_tests::fake_runtime::{FakeRuntime, Fault, Profile, Step};
+use nri_host_tests::fake_runtime::{FakeRuntime, Fault, Plugin, Profile, SocketFile, Step};
 use nri_host_tests::host::{Component, Host, State};
 use nri_host_tests::pods;
+use nri_plugin_api::api::{Container, PodSandbox};
 use serde_json::json;
 
 use crate::record::Record;
@@ -17,6 +22,35 @@ const PROMPTLY: Duration = Duration::from_secs(5);
 
 fn subject(config: serde_json::Value) -> Component {
     Component::faulty("subject", 10, config)
+}
+
+/// A host with one component that does something in CreateContainer, and the container for it.
+struct Active {
+    runtime: FakeRuntime,
+    host: Host,
+    plugin: Plugin,
+    pod: PodSandbox,
+    container: Container,
+}
+
+impl Active {
+    async fn with(component: Component) -> Result<Self> {
+        let runtime = FakeRuntime::start(Profile::newest()).await?;
+        let host = Host::builder()
+            .socket(runtime.socket())
+            .component(component)
+            .start()?;
+        let plugin = runtime.plugin("10-subject").await?;
+        let pod = pods::pod("web").build();
+        let container = pods::container(&pod, "server").build();
+        Ok(Self {
+            runtime,
+            host,
+            plugin,
+            pod,
+            container,
+        })
+    }
 }
 
 async fn ends_well(host: &mut Host) -> Result<()> {
@@ -29,6 +63,48 @@ async fn ends_well(host: &mut Host) -> Result<()> {
 #[tokio::test]
 async fn while_there_is_no_runtime() -> Result<()> {
     let mut host = Host::builder().component(subject(json!({}))).start()?;
+    host.wait_state("subject", State::Waiting).await?;
+    ends_well(&mut host).await
+}
+
+#[tokio::test]
+async fn while_it_backs_off_from_a_stale_socket() -> Result<()> {
+    let mut runtime = FakeRuntime::start(Profile::newest()).await?;
+    runtime.kill(SocketFile::Left).await?;
+    let mut host = Host::builder()
+        .socket(runtime.socket())
+        .component(subject(json!({})))
+        .start()?;
+    host.wait_component("subject", "refused", |component| {
+        component.state == State::Waiting && component.reason.is_some()
+    })
+    .await?;
+    ends_well(&mut host).await
+}
+
+#[tokio::test]
+async fn while_the_runtime_s_queue_of_connections_is_full() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("nri.sock");
+    let address = UnixAddr::new(&path)?;
+    let open = || {
+        socket(
+            AddressFamily::Unix,
+            SockType::Stream,
+            SockFlag::SOCK_CLOEXEC,
+            None,
+        )
+    };
+    let listener = open()?;
+    bind(listener.as_raw_fd(), &address)?;
+    listen(&listener, Backlog::new(0)?)?;
+    // The queue holds one.
+    let first = open()?;
+    connect(first.as_raw_fd(), &address)?;
+    let mut host = Host::builder()
+        .socket(&path)
+        .component(subject(json!({})))
+        .start()?;
     host.wait_state("subject", State::Waiting).await?;
     ends_well(&mut host).await
 }
@@ -77,20 +153,15 @@ async fn while_active_with_the_instance_destroyed() -> Result<()> {
 async fn a_call_under_way_is_still_answered() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let record = Record::new(folder.path());
-    let runtime = FakeRuntime::start(Profile::newest()).await?;
     let on = json!({ "CreateContainer": { "do": "sleep", "ms": 300 } });
     let config = json!({ "on": on, "record": record.path() });
-    let mut host = Host::builder()
-        .socket(runtime.socket())
-        .component(subject(config))
-        .start()?;
-    let plugin = runtime.plugin("10-subject").await?;
-    let pod = pods::pod("web").build();
-    let container = pods::container(&pod, "server").build();
-    let call = plugin.create_container(&pod, &container);
+    let mut active = Active::with(subject(config)).await?;
+    let call = active
+        .plugin
+        .create_container(&active.pod, &active.container);
     let stop = async {
         record.wait_for("CreateContainer").await?;
-        ends_well(&mut host).await
+        ends_well(&mut active.host).await
     };
     let (answer, stopped) = tokio::join!(call, stop);
     stopped?;
@@ -99,44 +170,104 @@ async fn a_call_under_way_is_still_answered() -> Result<()> {
 }
 
 #[tokio::test]
-async fn while_a_component_hangs() -> Result<()> {
-    let runtime = FakeRuntime::start(Profile::newest()).await?;
+async fn a_call_that_hangs_is_answered_at_its_deadline() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let record = Record::new(folder.path());
     let on = json!({ "CreateContainer": { "do": "hang" } });
-    let component = subject(json!({ "on": on })).set("timeout", "100ms");
+    let component = subject(json!({ "on": on, "record": record.path() }));
+    let mut active = Active::with(component.set("timeout", "1s")).await?;
+    let call = active
+        .plugin
+        .create_container(&active.pod, &active.container);
+    let stop = async {
+        record.wait_for("CreateContainer").await?;
+        ends_well(&mut active.host).await
+    };
+    let (answer, stopped) = tokio::join!(call, stop);
+    stopped?;
+    assert_eq!(answer?.message, Default::default());
+    Ok(())
+}
+
+#[tokio::test]
+async fn while_create_hangs() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let record = Record::new(folder.path());
+    let config = json!({ "create": "hang", "record": record.path() });
+    let mut host = Host::builder().component(subject(config)).start()?;
+    record.wait_for("create").await?;
+    ends_well(&mut host).await
+}
+
+#[tokio::test]
+async fn while_create_is_to_be_tried_later() -> Result<()> {
+    let runtime = FakeRuntime::start(Profile::newest()).await?;
     let mut host = Host::builder()
         .socket(runtime.socket())
-        .component(component)
+        .component(subject(json!({ "create": "try-later" })))
         .start()?;
-    let plugin = runtime.plugin("10-subject").await?;
-    let pod = pods::pod("web").build();
-    plugin
-        .create_container(&pod, &pods::container(&pod, "server").build())
-        .await?;
-    host.wait_state("subject", State::Overdue).await?;
+    host.wait_component("subject", "told to wait", |component| {
+        let reason = component.reason.as_deref().unwrap_or_default();
+        component.state == State::Waiting && reason.contains("as configured")
+    })
+    .await?;
     ends_well(&mut host).await
+}
+
+#[tokio::test]
+async fn while_a_component_is_quarantined() -> Result<()> {
+    let on = json!({ "CreateContainer": { "do": "error" } });
+    let mut active = Active::with(subject(json!({ "on": on })).quarantined_after(1)).await?;
+    active
+        .plugin
+        .create_container(&active.pod, &active.container)
+        .await?;
+    active
+        .host
+        .wait_state("subject", State::Quarantined)
+        .await?;
+    ends_well(&mut active.host).await
+}
+
+#[tokio::test]
+async fn while_a_component_waits_to_be_brought_in_step() -> Result<()> {
+    let on = json!({ "Synchronize": { "do": "error" } });
+    let mut active = Active::with(subject(json!({ "on": on })).never_quarantined()).await?;
+    active.host.wait_state("subject", State::Unsynced).await?;
+    ends_well(&mut active.host).await?;
+    assert_eq!(active.runtime.active(), [""; 0]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn while_a_component_hangs() -> Result<()> {
+    let on = json!({ "CreateContainer": { "do": "hang" } });
+    let component = subject(json!({ "on": on })).set("timeout", "100ms");
+    let mut active = Active::with(component).await?;
+    active
+        .plugin
+        .create_container(&active.pod, &active.container)
+        .await?;
+    active.host.wait_state("subject", State::Overdue).await?;
+    ends_well(&mut active.host).await
 }
 
 #[tokio::test]
 async fn a_second_signal_ends_it_at_once() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let record = Record::new(folder.path());
-    let runtime = FakeRuntime::start(Profile::newest()).await?;
     let on = json!({ "CreateContainer": { "do": "hang" } });
     let config = json!({ "on": on, "record": record.path() });
-    let mut host = Host::builder()
-        .socket(runtime.socket())
-        .component(subject(config))
-        .start()?;
-    let plugin = runtime.plugin("10-subject").await?;
-    let pod = pods::pod("web").build();
-    let container = pods::container(&pod, "server").build();
-    let call = plugin.create_container(&pod, &container);
+    let mut active = Active::with(subject(config)).await?;
+    let call = active
+        .plugin
+        .create_container(&active.pod, &active.container);
     let stop = async {
         record.wait_for("CreateContainer").await?;
-        host.signal(Signal::SIGTERM)?;
-        host.logged("stopping").await?;
-        host.signal(Signal::SIGTERM)?;
-        host.ended().await
+        active.host.signal(Signal::SIGTERM)?;
+        active.host.logged("stopping").await?;
+        active.host.signal(Signal::SIGTERM)?;
+        active.host.ended().await
     };
     let (_, status) = tokio::join!(call, stop);
     assert_ne!(status?.code(), Some(0));
