@@ -13,8 +13,7 @@ use crate::exit::ExitReason;
 /// Arguments of `reset`.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ResetArgs {
-    /// The component, as the configuration names it; with several of one name, all of them, or
-    /// the one with this index, as in 10-device-injector
+    /// Its name in the configuration; where two share one, with the index of one: 10-device-injector
     name: String,
     /// Print JSON
     #[arg(long)]
