@@ -17,12 +17,14 @@
 //! | [`config`] | from files to a validated configuration |
 //! | [`admin`] | status, the admin socket, the service manager |
 //! | [`cli`] | the commands |
+//! | [`child`] | what runs in a process of its own: component code that the daemon is kept from |
 //! | [`exit`], [`process`] | the exit statuses, and how the process ends |
 //!
 //! A request takes one thread from socket to socket. Everything that is not a request runs on one
 //! `tokio` thread, which runs no component code and which no request waits for.
 
 pub mod admin;
+pub mod child;
 pub mod cli;
 pub mod component;
 pub mod config;

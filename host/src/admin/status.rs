@@ -235,6 +235,10 @@ fn state_of(member: &Member) -> (State, Option<String>, Instant) {
             };
             return (State::Overdue, Some(reason), since);
         }
+        Condition::Loading => {
+            let reason = "its library is being loaded".to_owned();
+            return (State::Waiting, Some(reason), since);
+        }
         Condition::Creating => {
             return (
                 State::Waiting,

@@ -10,11 +10,13 @@ use super::CommonArgs;
 use super::output::print;
 use crate::chain;
 use crate::component::inspect::{Digest, Inspected, inspect};
-use crate::config::{ComponentConfig, Loaded};
+use crate::component::load::{Libraries, Probe};
+use crate::config::{ComponentConfig, Config, Loaded};
 use crate::exit::ExitReason;
 
-/// Checks the configuration and all libraries that it names. No code of a component runs, and
-/// nothing is connected. Any mistake makes the result [`ExitReason::BadConfig`].
+/// Checks the configuration and all libraries that it names. Each is also loaded, in a throw-away
+/// process, as its constructors could break it; no other code of a component runs, and nothing is
+/// connected. Any mistake makes the result [`ExitReason::BadConfig`].
 pub(super) fn check(common: &CommonArgs, out: &mut dyn Write) -> ExitReason {
     let report = Report::on(&common.load());
     match print(&report.text, out) {
@@ -41,10 +43,11 @@ impl Report {
         for warning in &loaded.warnings {
             report.warning(warning);
         }
-        let components = loaded.config.iter().flat_map(|config| &config.components);
-        let mut peers = Peers::default();
-        for component in components {
-            report.component(component, &mut peers);
+        if let Some(config) = &loaded.config {
+            let mut trials = Trials::new(config);
+            for component in &config.components {
+                report.component(component, &mut trials);
+            }
         }
         report.line(format_args!(
             "{} OK, {}, {}",
@@ -55,7 +58,7 @@ impl Report {
         report
     }
 
-    fn component(&mut self, component: &ComponentConfig, peers: &mut Peers) {
+    fn component(&mut self, component: &ComponentConfig, trials: &mut Trials) {
         let plugin = component.plugin_name();
         if !component.enabled {
             self.line(format_args!("disabled: {plugin}"));
@@ -80,9 +83,9 @@ impl Report {
                 inspected.path.display()
             ));
         }
-        if let Err(conflict) = peers.admit(&plugin, &inspected) {
+        if let Err(reason) = trials.pass(&plugin, &inspected) {
             self.mistake(format_args!(
-                "{place}: {}: {conflict}",
+                "{place}: {}: {reason}",
                 inspected.path.display()
             ));
             return;
@@ -108,6 +111,35 @@ impl Report {
 
     fn line(&mut self, what: impl std::fmt::Display) {
         writeln!(self.text, "{what}").expect("a String takes any text");
+    }
+}
+
+/// What a library has to come through before it counts as sound.
+struct Trials {
+    peers: Peers,
+    libraries: Libraries,
+    /// What came of loading each content.
+    tried: BTreeMap<Digest, Result<(), String>>,
+}
+
+impl Trials {
+    fn new(config: &Config) -> Self {
+        let state_dir = config.host.state_dir.clone();
+        Self {
+            peers: Peers::default(),
+            libraries: Libraries::new(state_dir, Probe::with_this_program()),
+            tried: BTreeMap::new(),
+        }
+    }
+
+    fn pass(&mut self, plugin: &str, inspected: &Inspected) -> Result<(), String> {
+        self.peers.admit(plugin, inspected)?;
+        let probe = || {
+            let probed = self.libraries.probe(inspected);
+            probed.map_err(|error| chain(&error))
+        };
+        let outcome = self.tried.entry(inspected.digest).or_insert_with(probe);
+        outcome.clone()
     }
 }
 

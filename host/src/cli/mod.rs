@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use tracing::level_filters::LevelFilter;
 
+use crate::child;
 use crate::config::{self, DEFAULT_CONFIG_FILE, Overrides};
 use crate::exit::ExitReason;
 
@@ -61,7 +62,7 @@ impl CommonArgs {
 enum Command {
     /// Load the components and serve the container runtime
     Run,
-    /// Check configuration and libraries; run no component code, connect to nothing
+    /// Check configuration and libraries, which are loaded in a process apart; connect to nothing
     Check,
     /// Say what component files are, without running their code
     Inspect(inspect::InspectArgs),
@@ -70,6 +71,9 @@ enum Command {
     Status(status::StatusArgs),
     /// Call a component again that is in quarantine or could not be created
     Reset(reset::ResetArgs),
+    /// What the program runs in a process apart; not for people
+    #[command(hide = true)]
+    Child(child::ChildArgs),
 }
 
 /// Runs the command of this process' arguments.
@@ -93,11 +97,22 @@ pub fn main() -> ExitReason {
         Command::Inspect(args) => inspect::inspect(&args, &mut out),
         Command::Status(args) => status::status(&cli.common, &args, &mut out),
         Command::Reset(args) => reset::reset(&cli.common, args, &mut out),
+        Command::Child(args) => child(&args),
     };
     match out.flush() {
         // A reader that went away, as in `nri-host status | head -1`, is no failure.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitReason::Failure,
         _ => reason,
+    }
+}
+
+fn child(args: &child::ChildArgs) -> ExitReason {
+    match child::run(args) {
+        Ok(()) => ExitReason::Done,
+        Err(error) => {
+            complain(&error);
+            ExitReason::Failure
+        }
     }
 }
 

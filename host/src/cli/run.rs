@@ -11,7 +11,7 @@ use crate::admin::notify::ServiceManager;
 use crate::admin::socket;
 use crate::chain;
 use crate::component::instance::Source;
-use crate::component::load::Libraries;
+use crate::component::load::{Libraries, Probe};
 use crate::component::watchdog::Watchdog;
 use crate::config::{Config, DEFAULT_LOG, Loaded};
 use crate::exit::ExitReason;
@@ -116,7 +116,9 @@ fn start_components(
     notice: &Arc<Notify>,
 ) -> std::io::Result<(Vec<Member>, Vec<Absent>)> {
     let watchdog = Watchdog::start()?;
-    let libraries = Arc::new(Libraries::new(config.host.state_dir.clone()));
+    let state_dir = &config.host.state_dir;
+    let probe = Probe::with_this_program().remembering(state_dir);
+    let libraries = Arc::new(Libraries::new(state_dir.clone(), probe));
     let mut members = Vec::new();
     let mut absent: Vec<Absent> = loaded.broken.iter().map(Absent::from).collect();
     for component in &config.components {

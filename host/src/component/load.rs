@@ -1,5 +1,8 @@
 //! Brings inspected libraries into the process, for ever.
 //!
+//! At first sight of a file, a throw-away process loads it: constructors run before anybody can
+//! object, and one that crashes, exits or never returns takes its process with it.
+//!
 //! What is loaded is a private copy of the bytes that were inspected. So nobody can change the code
 //! under the process by overwriting the file, and a changed file can be loaded beside the old one:
 //! `dlopen` of the same path would return what is there already.
@@ -10,14 +13,15 @@
 #![expect(unsafe_code, reason = "this is where the dynamic loader is called")]
 
 mod descriptor;
+mod libraries;
 mod private_copy;
+mod probe;
+mod verdicts;
 
-use std::collections::BTreeMap;
 use std::ffi::{CStr, c_void};
 use std::num::NonZeroUsize;
 use std::os::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use libloading::os::unix::{self, RTLD_LOCAL, RTLD_NOW};
 use nix::libc;
@@ -25,10 +29,12 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nri_plugin_api::abi;
 use thiserror::Error;
 
-use super::inspect::{Digest, GlibcVersion, Inspected};
+use super::inspect::{ComponentNote, Digest, GlibcVersion};
 pub use descriptor::DescriptorError;
+pub(crate) use descriptor::Mapped;
+pub use libraries::{Libraries, LoadError};
 pub use private_copy::CopyError;
-use private_copy::PrivateCopy;
+pub use probe::{PROBE_LIMIT, Printed, Probe, ProbeError};
 
 /// `create` of a component.
 pub type CreateFn = unsafe extern "C" fn(
@@ -76,14 +82,11 @@ pub struct Library {
     pub border: Border,
 }
 
-/// Why an inspected library could not be loaded.
+/// Why the dynamic loader's work comes to nothing.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum LoadError {
-    /// There is no private copy of it.
-    #[error("a private copy cannot be made")]
-    Copy(#[from] CopyError),
-    /// The dynamic loader refused it.
+pub enum MapError {
+    /// The dynamic loader refused the file.
     #[error("cannot be loaded")]
     Open(#[source] libloading::Error),
     /// The dynamic loader does not find what the file exports.
@@ -95,77 +98,6 @@ pub enum LoadError {
     /// The descriptor does not hold what it should.
     #[error("its descriptor cannot be used")]
     Descriptor(#[from] DescriptorError),
-    /// Two Go runtimes do not get along in one process.
-    #[error(
-        "carries a Go runtime, as does {}: there can be one in a process only, and this version \
-         has no processes for components", .first.display()
-    )]
-    SecondGoRuntime {
-        /// The library that was loaded before.
-        first: PathBuf,
-    },
-    /// The library says that it cannot serve two instances, and it serves one.
-    #[error("says that it can serve one component only, and it serves one already")]
-    OneInstance,
-}
-
-/// The libraries of the process, each loaded once for all its instances.
-#[derive(Debug)]
-pub struct Libraries {
-    state_dir: PathBuf,
-    loaded: Mutex<BTreeMap<Digest, Loaded>>,
-}
-
-#[derive(Debug)]
-struct Loaded {
-    library: Arc<Library>,
-    go_runtime: bool,
-}
-
-impl Libraries {
-    /// No libraries yet. Where the kernel does not let a memory file be executed, private copies
-    /// are made in `state_dir`.
-    pub fn new(state_dir: PathBuf) -> Self {
-        Self {
-            state_dir,
-            loaded: Mutex::default(),
-        }
-    }
-
-    /// Loads what was inspected, or finds it among what is loaded already. Its constructors run
-    /// on the calling thread. Loading happens one at a time.
-    ///
-    /// # Errors
-    ///
-    /// Says why it could not be loaded. What the dynamic loader has mapped by then stays mapped.
-    pub fn load(&self, inspected: &Inspected) -> Result<Arc<Library>, LoadError> {
-        // Whoever panicked in here left at most a library out.
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Loaded { library, .. }) = loaded.get(&inspected.digest) {
-            let in_use = Arc::strong_count(library) > 1;
-            if in_use && library.flags & abi::flags::ONE_INSTANCE != 0 {
-                return Err(LoadError::OneInstance);
-            }
-            return Ok(Arc::clone(library));
-        }
-        if inspected.go_runtime
-            && let Some(first) = loaded.values().find(|loaded| loaded.go_runtime)
-        {
-            return Err(LoadError::SecondGoRuntime {
-                first: first.library.path.clone(),
-            });
-        }
-        let copy = PrivateCopy::new(&inspected.path, &inspected.bytes, &self.state_dir)?;
-        let library = Arc::new(load_copy(copy, inspected)?);
-        loaded.insert(
-            inspected.digest,
-            Loaded {
-                library: Arc::clone(&library),
-                go_runtime: inspected.go_runtime,
-            },
-        );
-        Ok(library)
-    }
 }
 
 /// The glibc that this process runs on; `None` if its version cannot be read.
@@ -175,8 +107,15 @@ pub(super) fn running_glibc() -> Option<GlibcVersion> {
     GlibcVersion::parse(version.to_str().ok()?)
 }
 
-fn load_copy(copy: PrivateCopy, inspected: &Inspected) -> Result<Library, LoadError> {
-    let fd = copy.into_file();
+/// Maps a library into the process for ever. Its constructors run on the calling thread; glibc
+/// loads one library at a time.
+///
+/// `fd` holds bytes that were inspected and that nobody can change, and `note` is theirs.
+///
+/// # Errors
+///
+/// Says why it is no component. What the dynamic loader has mapped by then stays mapped.
+pub(crate) fn map(fd: OwnedFd, note: &ComponentNote) -> Result<Mapped, MapError> {
     let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
     // Open for as long as the library is mapped, which is as long as the process lives.
     let _ = fd.into_raw_fd();
@@ -188,31 +127,22 @@ fn load_copy(copy: PrivateCopy, inspected: &Inspected) -> Result<Library, LoadEr
     // can have put it there, its headers are sound, and it says that it is a component for this
     // border, which forbids constructors to disturb the process. Nothing more can be known.
     let library = unsafe { unix::Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
-    let library = library.map_err(LoadError::Open)?;
+    let library = library.map_err(MapError::Open)?;
     // SAFETY: the header declares the symbol as a constant, so its address is the address of one;
     // nothing is read from it here. The library is never closed.
     let address = unsafe { library.get::<*const abi::Descriptor>(abi::COMPONENT_SYMBOL) }
         .map(|symbol| *symbol)
-        .map_err(LoadError::NoDescriptor);
+        .map_err(MapError::NoDescriptor);
     // Closing would run its destructors.
     let _ = library.into_raw();
     let address = address?;
     if !belongs_to(address, &path) {
-        return Err(LoadError::ForeignDescriptor);
+        return Err(MapError::ForeignDescriptor);
     }
     // SAFETY: the address is that of the symbol in the library that was just loaded and is never
     // unloaded. Its note says that it is built for this major version of the border, so the symbol
     // is a constant of the layout that the header gives.
-    let descriptor = unsafe { descriptor::read(address, &inspected.note) }?;
-    Ok(Library {
-        path: inspected.path.clone(),
-        digest: inspected.digest,
-        id: inspected.note.id.clone(),
-        version: inspected.note.version.clone(),
-        flags: inspected.note.flags,
-        methods: descriptor.methods,
-        border: descriptor.border,
-    })
+    Ok(unsafe { descriptor::read(address, note) }?)
 }
 
 /// Whether an address lies in the library that was loaded under this name. `dlsym` also looks into
@@ -249,6 +179,7 @@ mod tests {
     use std::process::Command;
 
     use super::super::inspect::inspect;
+    use super::private_copy::PrivateCopy;
     use super::*;
 
     const SOURCE: &str = r#"
@@ -285,10 +216,7 @@ const nrih_component nrih_component_v1 = {
         assert!(compiled.success());
         let inspected = inspect(&library).unwrap();
         let copy = PrivateCopy::on_disk(&inspected.bytes, dir.path()).unwrap();
-        let loaded = load_copy(copy, &inspected).unwrap();
-        assert_eq!(
-            (loaded.id.as_str(), loaded.methods),
-            ("dev.example.disk", 0x10)
-        );
+        let mapped = map(copy.into_file(), &inspected.note).unwrap();
+        assert_eq!(mapped.methods, 0x10);
     }
 }

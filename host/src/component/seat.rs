@@ -37,8 +37,9 @@ use trouble::Trouble;
 /// Whether a component can serve.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// Its library is being loaded, or `create` is under way; for the first time, or after it said
-    /// to try later.
+    /// Its library is being loaded; no code of it has been called yet.
+    Loading,
+    /// `create` is under way; for the first time, or after it said to try later.
     Creating,
     /// It waits for calls, or serves one in time.
     Ready,
@@ -137,7 +138,7 @@ impl Seat {
             out_of_step: AtomicBool::new(false),
             last_error: Mutex::default(),
             inner: Mutex::new(Inner {
-                condition: Condition::Creating,
+                condition: Condition::Loading,
                 since: Instant::now(),
                 methods: None,
                 session: None,
@@ -174,11 +175,12 @@ impl Seat {
     }
 
     /// Nothing more will come of the component's thread: it has ended, or is in an overdue call
-    /// whose session has ended.
+    /// whose session has ended, or has no instance to end yet.
     pub fn has_stopped(&self) -> bool {
         let inner = self.lock();
         match inner.condition {
-            Condition::Stopped => true,
+            // Nothing is lost when the process ends meanwhile.
+            Condition::Loading | Condition::Stopped => true,
             Condition::Away(_) => inner
                 .session
                 .as_ref()
@@ -228,14 +230,16 @@ impl Seat {
         Ok(served)
     }
 
-    /// Has `create` called again, after it did not make an instance. `false`: nobody is there to
-    /// call it any more.
+    /// Has an instance made, after there was none. `false`: nobody is there to make it any more.
     pub fn create_again(&self) -> bool {
         let mut inner = self.lock();
         if inner.thread_ended {
             return false;
         }
-        inner.set(Condition::Creating);
+        inner.set(match self.library() {
+            Some(_) => Condition::Creating,
+            None => Condition::Loading,
+        });
         inner.create = true;
         self.bell.notify_one();
         true
@@ -276,9 +280,11 @@ impl Seat {
         }
     }
 
-    /// The library is loaded, for good.
+    /// The library is loaded, for good; `create` comes next.
     pub fn loaded(&self, library: Arc<Library>) -> &Arc<Library> {
-        self.library.get_or_init(|| library)
+        let library = self.library.get_or_init(|| library);
+        self.set(Condition::Creating);
+        library
     }
 
     /// There is no instance, for this reason. A session that there is stays the watchdog's.

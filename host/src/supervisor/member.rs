@@ -12,6 +12,7 @@ use super::reset::Deed;
 use crate::component::border::{Blueprint, NotCreated};
 use crate::component::context::ConfigError;
 use crate::component::instance::{self, Source};
+use crate::component::load::PROBE_LIMIT;
 use crate::component::policy::Policy;
 use crate::component::seat::{Absence, Condition, Seat, Served};
 use crate::component::watchdog::Watchdog;
@@ -21,6 +22,9 @@ use crate::runtime::session::{End, Progress, Registration, Session};
 use crate::runtime::traffic::Traffic;
 use crate::runtime::version::EVENTS_BEFORE_0_10;
 
+/// How long a library may take to be loaded: twice the time of the constructors, which are tried out
+/// before.
+const LOAD_LIMIT: Duration = PROBE_LIMIT.saturating_mul(2);
 /// How long `create` may take.
 pub(super) const CREATE_LIMIT: Duration = Duration::from_secs(5);
 /// A component that missed calls, or that the runtime did not synchronize, is brought in step by
@@ -136,27 +140,31 @@ impl Member {
 
     /// The component has no instance and will not get one by itself.
     pub fn failure(&self) -> Option<String> {
-        let creating = match self.seat.condition() {
+        match self.seat.condition() {
             Condition::NotCreated(NotCreated::Failed { reason, config }) => {
                 let mistakes: Vec<String> = config
                     .iter()
                     .map(|mistake| self.config_mistake(mistake))
                     .collect();
-                return Some(match mistakes[..] {
+                Some(match mistakes[..] {
                     [] => reason,
                     _ => mistakes.join("; "),
-                });
+                })
             }
-            Condition::Creating | Condition::Away(Absence::Creation) => true,
-            _ => false,
-        };
-        (creating && self.seat.since().elapsed() >= CREATE_LIMIT)
-            .then(|| format!("create has not returned after {} s", CREATE_LIMIT.as_secs()))
+            condition => {
+                let (what, limit) = making(&condition)?;
+                let overdue = self.seat.since().elapsed() >= limit;
+                overdue.then(|| format!("{what} has not returned after {} s", limit.as_secs()))
+            }
+        }
     }
 
-    /// `create` has not returned yet.
+    /// The first instance is still being made.
     pub fn is_creating(&self) -> bool {
-        matches!(self.seat.condition(), Condition::Creating)
+        matches!(
+            self.seat.condition(),
+            Condition::Loading | Condition::Creating
+        )
     }
 
     /// The component is there and called, its session is active, and it is in step.
@@ -266,13 +274,12 @@ impl Member {
     }
 
     fn observe_instance(&mut self, now: Instant) -> Option<Instant> {
-        match self.seat.condition() {
-            Condition::Creating | Condition::Away(Absence::Creation) => {
-                Some(self.seat.since() + CREATE_LIMIT).filter(|limit| *limit > now)
-            }
-            Condition::NotCreated(why) => self.observe_no_instance(&why, now),
-            _ => None,
+        let condition = self.seat.condition();
+        if let Condition::NotCreated(why) = &condition {
+            return self.observe_no_instance(why, now);
         }
+        let (_, limit) = making(&condition)?;
+        Some(self.seat.since() + limit).filter(|limit| *limit > now)
     }
 
     /// A session that there is stays: the watchdog answers for the component.
@@ -430,6 +437,15 @@ impl Member {
         self.session = SessionState::Waiting { reason, until };
         self.since = now;
         until
+    }
+}
+
+/// What is under way while there is no instance yet, and how long it may take.
+fn making(condition: &Condition) -> Option<(&'static str, Duration)> {
+    match condition {
+        Condition::Loading => Some(("the loading of its library", LOAD_LIMIT)),
+        Condition::Creating | Condition::Away(Absence::Creation) => Some(("create", CREATE_LIMIT)),
+        _ => None,
     }
 }
 

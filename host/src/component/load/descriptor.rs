@@ -52,9 +52,11 @@ pub enum DescriptorError {
     },
 }
 
-/// What the host takes from a descriptor.
-pub(super) struct Read {
+/// What the host takes from the descriptor of a library that is mapped.
+pub(crate) struct Mapped {
+    /// [`Method::bit`](abi::Method::bit) of each method that the component handles.
     pub(super) methods: u64,
+    /// Its functions.
     pub(super) border: Border,
 }
 
@@ -68,7 +70,7 @@ pub(super) struct Read {
 pub(super) unsafe fn read(
     descriptor: *const Descriptor,
     note: &ComponentNote,
-) -> Result<Read, DescriptorError> {
+) -> Result<Mapped, DescriptorError> {
     if descriptor.is_null() || !descriptor.is_aligned() {
         return Err(DescriptorError::Misaligned);
     }
@@ -126,7 +128,7 @@ unsafe fn check_identity(
 unsafe fn read_functions(
     descriptor: *const Descriptor,
     len: usize,
-) -> Result<Read, DescriptorError> {
+) -> Result<Mapped, DescriptorError> {
     // SAFETY: the fields are there. A null pointer is None; anything else that a component puts
     // there is a function of the type in the header, as the caller promises.
     let (methods, create, handle, destroy) = unsafe {
@@ -144,7 +146,7 @@ unsafe fn read_functions(
         None
     };
     let missing = |function| DescriptorError::NoFunction { function };
-    Ok(Read {
+    Ok(Mapped {
         methods,
         border: Border {
             create: create.ok_or(missing("create"))?,

@@ -80,6 +80,11 @@ impl PrivateCopy {
         Ok(Self(file))
     }
 
+    /// The same copy, for another process.
+    pub(super) fn try_clone(&self) -> io::Result<OwnedFd> {
+        self.0.try_clone()
+    }
+
     pub(super) fn into_file(self) -> OwnedFd {
         self.0
     }

@@ -1,0 +1,56 @@
+//! The job of a probe: to load a library where nothing is lost if that ends the process.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::thread;
+
+use thiserror::Error;
+
+use super::enter::Stage;
+use crate::chain;
+use crate::component::inspect::{ElfError, inspect_bytes};
+use crate::component::load;
+
+/// Why there is no verdict.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ProbeError {
+    /// The file cannot be read.
+    #[error("the file cannot be read")]
+    Read(#[source] io::Error),
+    /// The file would not have come here.
+    #[error("the file is not one that the daemon has inspected")]
+    Inspect(#[from] ElfError),
+    /// The system has no thread left.
+    #[error("there is no thread to load it on")]
+    Thread(#[source] io::Error),
+    /// Nobody takes the result.
+    #[error("the result cannot be reported")]
+    Report(#[source] io::Error),
+}
+
+pub(super) fn probe(stage: Stage) -> Result<(), ProbeError> {
+    let Stage { file, mut reporter } = stage;
+    let contents = inspect_bytes(&read(&file).map_err(ProbeError::Read)?)?;
+    // The daemon loads on a thread as well: a constructor gets the same stack.
+    thread::Builder::new()
+        .spawn(move || {
+            reporter.begin()?;
+            let mapped = load::map(file.into(), &contents.note);
+            let verdict = mapped.map(drop).map_err(|error| chain(&error));
+            reporter.finish(&verdict)
+        })
+        .map_err(ProbeError::Thread)?
+        .join()
+        .expect("nothing in the closure panics")
+        .map_err(ProbeError::Report)
+}
+
+/// Leaves the offset alone, which is the parent's too.
+fn read(file: &File) -> io::Result<Vec<u8>> {
+    let len = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+    let mut bytes = vec![0; len];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
+}

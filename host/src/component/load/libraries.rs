@@ -1,0 +1,146 @@
+//! The libraries of the process.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use nri_plugin_api::abi;
+use thiserror::Error;
+
+use super::super::inspect::{Digest, Inspected};
+use super::private_copy::{CopyError, PrivateCopy};
+use super::probe::{Probe, ProbeError};
+use super::{Library, MapError, map};
+use crate::lock::lock;
+
+/// Why an inspected library could not be loaded.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// There is no private copy of it.
+    #[error("a private copy cannot be made")]
+    Copy(#[from] CopyError),
+    /// The throw-away process did not load it.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// It could not be loaded here.
+    #[error(transparent)]
+    Map(#[from] MapError),
+    /// Two Go runtimes do not get along in one process.
+    #[error(
+        "carries a Go runtime, as does {}: there can be one in a process only, and this version \
+         has no processes for components", .first.display()
+    )]
+    SecondGoRuntime {
+        /// The library that was loaded before.
+        first: PathBuf,
+    },
+    /// The library says that it cannot serve two instances, and it serves one.
+    #[error("says that it can serve one component only, and it serves one already")]
+    OneInstance,
+}
+
+impl LoadError {
+    /// Whether it says nothing about the library: later it may well be loaded.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::Probe(error) if error.is_temporary())
+    }
+}
+
+/// The libraries of the process, each loaded once for all its instances.
+#[derive(Debug)]
+pub struct Libraries {
+    state_dir: PathBuf,
+    probe: Probe,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    attempts: BTreeMap<Digest, Arc<Attempt>>,
+    /// The library with a Go runtime, if there is one.
+    go: Option<PathBuf>,
+}
+
+/// Whoever comes while a library is being loaded waits for the outcome. The lock of all libraries
+/// is not held meanwhile: a constructor that hangs is no concern of others.
+type Attempt = OnceLock<Result<Arc<Library>, Arc<LoadError>>>;
+
+impl Libraries {
+    /// No libraries yet. Where the kernel does not let a memory file be executed, private copies
+    /// are made in `state_dir`.
+    pub fn new(state_dir: PathBuf, probe: Probe) -> Self {
+        Self {
+            state_dir,
+            probe,
+            inner: Mutex::default(),
+        }
+    }
+
+    /// Loads what was inspected, or finds it among what is loaded already. A file that is seen for
+    /// the first time is probed first. Its constructors run on the calling thread. Blocks for as
+    /// long as a probe may take, and for as long as the constructors do.
+    ///
+    /// # Errors
+    ///
+    /// Says why it could not be loaded; the next call tries again. What the dynamic loader has
+    /// mapped by then stays mapped.
+    pub fn load(&self, inspected: &Inspected) -> Result<Arc<Library>, Arc<LoadError>> {
+        let digest = inspected.digest;
+        let attempt = Arc::clone(lock(&self.inner).attempts.entry(digest).or_default());
+        let outcome = attempt.get_or_init(|| self.load_first(inspected).map_err(Arc::new));
+        let mut inner = lock(&self.inner);
+        match outcome {
+            Ok(library) => {
+                let in_use = Arc::strong_count(library) > 1;
+                if in_use && library.flags & abi::flags::ONE_INSTANCE != 0 {
+                    return Err(Arc::new(LoadError::OneInstance));
+                }
+                Ok(Arc::clone(library))
+            }
+            Err(error) => {
+                inner
+                    .attempts
+                    .retain(|_, other| !Arc::ptr_eq(other, &attempt));
+                Err(Arc::clone(error))
+            }
+        }
+    }
+
+    /// Loads what was inspected in a throw-away process only.
+    ///
+    /// # Errors
+    ///
+    /// Says why it could not be loaded there.
+    pub fn probe(&self, inspected: &Inspected) -> Result<(), LoadError> {
+        self.probed_copy(inspected).map(drop)
+    }
+
+    fn load_first(&self, inspected: &Inspected) -> Result<Arc<Library>, LoadError> {
+        let copy = self.probed_copy(inspected)?;
+        if inspected.go_runtime {
+            let mut inner = lock(&self.inner);
+            if let Some(first) = inner.go.clone() {
+                return Err(LoadError::SecondGoRuntime { first });
+            }
+            // Also if loading fails: the runtime may be there by then.
+            inner.go = Some(inspected.path.clone());
+        }
+        let mapped = map(copy.into_file(), &inspected.note)?;
+        Ok(Arc::new(Library {
+            path: inspected.path.clone(),
+            digest: inspected.digest,
+            id: inspected.note.id.clone(),
+            version: inspected.note.version.clone(),
+            flags: inspected.note.flags,
+            methods: mapped.methods,
+            border: mapped.border,
+        }))
+    }
+
+    fn probed_copy(&self, inspected: &Inspected) -> Result<PrivateCopy, LoadError> {
+        let copy = PrivateCopy::new(&inspected.path, &inspected.bytes, &self.state_dir)?;
+        self.probe.try_out(inspected, &copy)?;
+        Ok(copy)
+    }
+}

@@ -1,0 +1,142 @@
+//! Which libraries did well in a throw-away process, kept over restarts.
+//!
+//! Only good verdicts are kept: another may have been the machine's fault. They hold for one version
+//! of the host and of glibc.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::libc;
+
+use super::super::inspect::Digest;
+use super::running_glibc;
+use crate::lock::lock;
+
+/// The file below the state folder: a line that says what the verdicts hold for, then a digest a
+/// line, the oldest first.
+const FILE: &str = "probed-libraries";
+/// Most libraries that are remembered.
+const MAX_ENTRIES: usize = 256;
+/// The most that is read of the file.
+const MAX_LEN: usize = 64 << 10;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Verdicts {
+    path: PathBuf,
+    valid_for: String,
+    writing: Mutex<()>,
+    warned: AtomicBool,
+}
+
+impl Verdicts {
+    pub(super) fn new(state_dir: &Path) -> Self {
+        let glibc = running_glibc().map_or_else(|| "unknown".to_owned(), |it| it.to_string());
+        Self::valid_for(
+            state_dir,
+            format!("nri-host {} glibc {glibc}", env!("CARGO_PKG_VERSION")),
+        )
+    }
+
+    fn valid_for(state_dir: &Path, valid_for: String) -> Self {
+        Self {
+            path: state_dir.join(FILE),
+            valid_for,
+            writing: Mutex::new(()),
+            warned: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the library did well before.
+    pub(super) fn is_good(&self, digest: Digest) -> bool {
+        self.read().contains(&digest.to_string())
+    }
+
+    /// The library did well. If that cannot be written down, it will be tried again.
+    pub(super) fn remember(&self, digest: Digest) {
+        let _one_at_a_time = lock(&self.writing);
+        let mut digests = self.read();
+        digests.push(digest.to_string());
+        let surplus = digests.len().saturating_sub(MAX_ENTRIES);
+        let written = self.write(&digests[surplus..]);
+        if let Err(error) = written
+            && !self.warned.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(
+                path = %self.path.display(), %error,
+                "it cannot be kept which libraries can be loaded: each start tries them out again"
+            );
+        }
+    }
+
+    /// The digests of the file; none of a file that is not just as it is written.
+    fn read(&self) -> Vec<String> {
+        match self.read_file() {
+            Ok(text) => self.parse(&text).unwrap_or_else(|| {
+                tracing::debug!(path = %self.path.display(), "is of another version, or broken");
+                Vec::new()
+            }),
+            Err(error) => {
+                tracing::debug!(path = %self.path.display(), %error, "cannot be read");
+                Vec::new()
+            }
+        }
+    }
+
+    fn read_file(&self) -> io::Result<String> {
+        let file = OpenOptions::new()
+            .read(true)
+            // Whatever lies there must not hold anything up.
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(&self.path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("is no regular file"));
+        }
+        let mut text = String::new();
+        let more = u64::try_from(MAX_LEN + 1).expect("a small constant");
+        file.take(more).read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    fn parse(&self, text: &str) -> Option<Vec<String>> {
+        let mut lines = text.strip_suffix('\n')?.split('\n');
+        let sound = text.len() <= MAX_LEN && lines.next()? == self.valid_for;
+        let digests: Vec<String> = lines.map(str::to_owned).collect();
+        let all_digests = digests.iter().all(|line| is_digest(line));
+        (sound && all_digests && digests.len() <= MAX_ENTRIES).then_some(digests)
+    }
+
+    fn write(&self, digests: &[String]) -> io::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+        let mut text = self.valid_for.clone() + "\n";
+        for digest in digests {
+            text.push_str(digest);
+            text.push('\n');
+        }
+        let unfinished = self
+            .path
+            .with_extension(format!("{}.new", std::process::id()));
+        let written =
+            fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, &self.path));
+        if written.is_err() {
+            // What is left of it may be nothing.
+            let _ = fs::remove_file(&unfinished);
+        }
+        written
+    }
+}
+
+fn is_digest(line: &str) -> bool {
+    line.len() == 64
+        && line
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
