@@ -31,6 +31,8 @@ pub(super) fn enter(parent: i32) -> Result<Stage, EnterError> {
     if getppid() != Pid::from_raw(parent) {
         return Err(io::Error::other("the parent has gone").into());
     }
+    // Started as /proc/self/exe, it would be "exe" to everybody who looks.
+    prctl::set_name(c"nrih-child").map_err(io::Error::from)?;
     close_inherited()?;
     let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let reporter = File::from(io::stdout().as_fd().try_clone_to_owned()?);

@@ -89,6 +89,7 @@ pub fn start<T: DeserializeOwned>(
     unblock(&outputs)?;
     let mut command = Command::new(program);
     command
+        .arg0("nri-host")
         .arg("child")
         .arg(job.to_string())
         .arg(std::process::id().to_string())

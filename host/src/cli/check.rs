@@ -133,13 +133,13 @@ impl Trials {
     }
 
     fn pass(&mut self, plugin: &str, inspected: &Inspected) -> Result<(), String> {
-        self.peers.admit(plugin, inspected)?;
         let probe = || {
             let probed = self.libraries.probe(inspected);
             probed.map_err(|error| chain(&error))
         };
         let outcome = self.tried.entry(inspected.digest).or_insert_with(probe);
-        outcome.clone()
+        outcome.clone()?;
+        self.peers.admit(plugin, inspected)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::error::Error;
 use std::ops::ControlFlow::{self, Break, Continue};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{io, iter, thread};
@@ -17,7 +17,7 @@ use super::border::{Handled, Instance, NotCreated};
 use super::clock;
 use super::context::Context;
 use super::inspect::inspect;
-use super::load::{Libraries, Library};
+use super::load::{Libraries, Library, LoadError};
 use super::outbox::UpdateResult;
 use super::policy::{Failure, Outcome};
 use super::seat::{Order, Seat, Served};
@@ -105,7 +105,8 @@ impl Worker<'_> {
         if let Some(library) = self.seat.library() {
             return Ok(Arc::clone(library));
         }
-        let inspected = inspect(&self.source.path).map_err(|error| not_loaded(&error))?;
+        let path = &self.source.path;
+        let inspected = inspect(path).map_err(|error| not_loaded(path, &error))?;
         for warning in &inspected.warnings {
             tracing::warn!(component = self.seat.policy.plugin, "{warning}");
         }
@@ -113,7 +114,7 @@ impl Worker<'_> {
             .source
             .libraries
             .load(&inspected)
-            .map_err(|error| not_loaded(&error))?;
+            .map_err(|error| not_loaded(path, &*error))?;
         Ok(Arc::clone(self.seat.loaded(library)))
     }
 
@@ -257,9 +258,12 @@ impl Worker<'_> {
 
 /// What a library that was not loaded means for the component: a shortage of the system passes, and
 /// must not cost it its place for good.
-fn not_loaded(error: &(dyn Error + 'static)) -> NotCreated {
-    let reason = crate::chain(error);
-    match is_shortage(error) {
+fn not_loaded(path: &Path, error: &(dyn Error + 'static)) -> NotCreated {
+    let reason = format!("{}: {}", path.display(), crate::chain(error));
+    let inconclusive = error
+        .downcast_ref::<LoadError>()
+        .is_some_and(LoadError::is_inconclusive);
+    match inconclusive || is_shortage(error) {
         true => NotCreated::TryLater(reason),
         false => NotCreated::Failed {
             reason,
@@ -303,14 +307,15 @@ impl Drop for HostPanic<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::load::{CopyError, LoadError};
+    use super::super::load::CopyError;
     use super::*;
 
     #[test]
     fn a_shortage_while_loading_is_waited_out_and_a_bad_file_is_not() {
+        let path = Path::new("/nowhere/lib.so");
         let copy = |errno: Errno| LoadError::from(CopyError::MemoryFile(errno.into()));
         for errno in [Errno::EMFILE, Errno::ENOMEM, Errno::EBUSY] {
-            let NotCreated::TryLater(reason) = not_loaded(&copy(errno)) else {
+            let NotCreated::TryLater(reason) = not_loaded(path, &copy(errno)) else {
                 panic!("{errno}");
             };
             assert!(
@@ -319,10 +324,13 @@ mod tests {
             );
         }
         assert!(matches!(
-            not_loaded(&copy(Errno::EINVAL)),
+            not_loaded(path, &copy(Errno::EINVAL)),
             NotCreated::Failed { .. }
         ));
-        let missing = inspect(&PathBuf::from("/nowhere/lib.so")).unwrap_err();
-        assert!(matches!(not_loaded(&missing), NotCreated::Failed { .. }));
+        let missing = inspect(path).unwrap_err();
+        assert!(matches!(
+            not_loaded(path, &missing),
+            NotCreated::Failed { .. }
+        ));
     }
 }

@@ -176,6 +176,7 @@ fn may_be_executed(file: &OwnedFd, len: NonZeroUsize) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
     use std::process::Command;
 
     use super::super::inspect::inspect;
@@ -197,12 +198,9 @@ const nrih_component nrih_component_v1 = {
 };
 "#;
 
-    /// Elsewhere the tests see memory files only: no test can forbid the kernel to execute them.
-    #[test]
-    fn a_copy_on_disk_can_be_loaded() {
-        let dir = tempfile::tempdir().unwrap();
-        let (source, library) = (dir.path().join("a.c"), dir.path().join("a.so"));
-        fs::write(&source, SOURCE).unwrap();
+    fn compile(dir: &Path, name: &str, source: &str, args: &[&str]) -> PathBuf {
+        let (file, library) = (dir.join(format!("{name}.c")), dir.join(name));
+        fs::write(&file, source).unwrap();
         let compiled = Command::new("cc")
             .args(["-shared", "-fPIC", "-I"])
             .arg(concat!(
@@ -210,13 +208,39 @@ const nrih_component nrih_component_v1 = {
                 "/../plugin-api/include"
             ))
             .arg("-o")
-            .args([&library, &source])
+            .args([&library, &file])
+            .args(args)
             .status()
             .unwrap();
         assert!(compiled.success());
-        let inspected = inspect(&library).unwrap();
+        library
+    }
+
+    /// Elsewhere the tests see memory files only: no test can forbid the kernel to execute them.
+    #[test]
+    fn a_copy_on_disk_can_be_loaded() {
+        let dir = tempfile::tempdir().unwrap();
+        let inspected = inspect(&compile(dir.path(), "a.so", SOURCE, &[])).unwrap();
         let copy = PrivateCopy::on_disk(&inspected.bytes, dir.path()).unwrap();
         let mapped = map(copy.into_file(), &inspected.note).unwrap();
         assert_eq!(mapped.methods, 0x10);
+    }
+
+    /// Inspection finds this too, so such a file comes no further than that.
+    #[test]
+    fn the_descriptor_of_a_needed_library_is_not_taken_for_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let soname = ["-Wl,-soname,libneeded.so"];
+        let needed = inspect(&compile(dir.path(), "libneeded.so", SOURCE, &soname)).unwrap();
+        let rpath = format!("-Wl,--no-as-needed,-rpath,{}", dir.path().display());
+        let folder = format!("-L{}", dir.path().display());
+        let source = "int nothing_of_a_component;";
+        let args = [&rpath, &folder, "-lneeded"];
+        let other = compile(dir.path(), "other.so", source, &args);
+        let error = map(fs::File::open(other).unwrap().into(), &needed.note).err();
+        assert!(
+            matches!(error, Some(MapError::ForeignDescriptor)),
+            "{error:?}"
+        );
     }
 }

@@ -58,11 +58,9 @@ library = "libb.so"
 "#;
 
 #[test]
-fn a_sound_configuration_is_checked_without_running_any_code() {
+fn a_sound_configuration_is_checked() {
     let workshop = configured(TWO);
-    let marker = workshop.path("marker");
-    let marker_arg = format!("-DMARKER=\"{}\"", marker.display());
-    workshop.component("lib/liba.so", &[&marker_arg]);
+    workshop.component("lib/liba.so", &[]);
     workshop.component(
         "lib/libb.so",
         &["-DVERSION=\"2\"", "-DID=\"dev.example.b\""],
@@ -77,7 +75,26 @@ fn a_sound_configuration_is_checked_without_running_any_code() {
         ]
     );
     assert_eq!(status, Some(0));
-    assert!(!marker.exists());
+}
+
+#[test]
+fn a_library_that_cannot_be_loaded_is_a_mistake() {
+    let workshop = configured(TWO);
+    let code =
+        "#include <stdlib.h>\n__attribute__((constructor)) static void no(void) { exit(3); }";
+    workshop.component_with("lib/liba.so", code, &[]);
+    workshop.component("lib/libb.so", &[]);
+    let (status, lines) = check(&workshop);
+    assert_eq!(
+        lines,
+        [
+            "nri-host.toml:7: component \"a\": library: lib/liba.so: exited with status 3 in its \
+             constructors; it was not loaded into the host",
+            "OK: 20-b: dev.example.fixture 1.2.3 (lib/libb.so)",
+            "1 component OK, 1 mistake, 0 warnings",
+        ]
+    );
+    assert_eq!(status, Some(78));
 }
 
 #[test]

@@ -11,3 +11,4 @@ mod headers;
 mod load;
 mod manners;
 mod notes;
+mod probe;

@@ -41,9 +41,9 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Whether it says nothing about the library: later it may well be loaded.
-    pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::Probe(error) if error.is_temporary())
+    /// Whether the library was not reached, which says nothing about it.
+    pub fn is_inconclusive(&self) -> bool {
+        matches!(self, Self::Probe(ProbeError::NotBegun { .. }))
     }
 }
 

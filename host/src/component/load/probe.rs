@@ -49,16 +49,6 @@ pub enum ProbeError {
     },
 }
 
-impl ProbeError {
-    /// Whether it says nothing about the library, but that the system is short of something.
-    pub fn is_temporary(&self) -> bool {
-        match self {
-            Self::Copy(_) | Self::Start(_) | Self::NotBegun { .. } => true,
-            Self::Died { .. } | Self::Refused { .. } => false,
-        }
-    }
-}
-
 /// The end of what a process printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Printed(Vec<u8>);

@@ -140,3 +140,131 @@ fn is_digest(line: &str) -> bool {
             .bytes()
             .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    struct Place(TempDir);
+
+    impl Place {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        /// As after a restart.
+        fn verdicts(&self) -> Verdicts {
+            Verdicts::new(&self.0.path().join("state"))
+        }
+
+        fn file(&self) -> PathBuf {
+            self.0.path().join("state").join(FILE)
+        }
+    }
+
+    fn digest(number: usize) -> Digest {
+        Digest::of(&number.to_le_bytes())
+    }
+
+    #[test]
+    fn what_did_well_is_remembered_over_restarts_and_nothing_else() {
+        let place = Place::new();
+        assert!(!place.verdicts().is_good(digest(1)));
+        place.verdicts().remember(digest(1));
+        place.verdicts().remember(digest(2));
+        let verdicts = place.verdicts();
+        assert!(verdicts.is_good(digest(1)) && verdicts.is_good(digest(2)));
+        assert!(!verdicts.is_good(digest(3)));
+    }
+
+    #[test]
+    fn verdicts_of_another_host_or_glibc_do_not_count() {
+        let place = Place::new();
+        let state = place.0.path().join("state");
+        let other = Verdicts::valid_for(&state, "nri-host 0.0.9 glibc 2.17".to_owned());
+        other.remember(digest(1));
+        assert!(other.is_good(digest(1)));
+        assert!(!place.verdicts().is_good(digest(1)));
+        place.verdicts().remember(digest(2));
+        assert!(!other.is_good(digest(1)));
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let place = Place::new();
+        let verdicts = place.verdicts();
+        for number in 0..=MAX_ENTRIES {
+            verdicts.remember(digest(number));
+        }
+        assert!(!verdicts.is_good(digest(0)));
+        assert!(verdicts.is_good(digest(1)) && verdicts.is_good(digest(MAX_ENTRIES)));
+        assert!(fs::metadata(place.file()).unwrap().len() <= MAX_LEN as u64);
+    }
+
+    #[test]
+    fn a_broken_file_counts_as_none_and_is_replaced() {
+        let place = Place::new();
+        place.verdicts().remember(digest(1));
+        let sound = fs::read_to_string(place.file()).unwrap();
+        let many = (0..=MAX_ENTRIES).map(|number| format!("{}\n", digest(number)));
+        let header = sound.lines().next().unwrap();
+        for broken in [
+            String::new(),
+            sound.trim_end().to_owned(),
+            format!("{sound}deadbeef\n"),
+            format!("{sound}\n"),
+            sound.to_uppercase(),
+            sound.replacen(header, "", 1),
+            format!("{header}\n{}{}\n", many.collect::<String>(), digest(1)),
+            format!("{sound}{}\n", "0".repeat(MAX_LEN)),
+        ] {
+            fs::write(place.file(), &broken).unwrap();
+            assert!(!place.verdicts().is_good(digest(1)), "{broken:?}");
+            place.verdicts().remember(digest(2));
+            assert!(place.verdicts().is_good(digest(2)), "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_regular_file_is_read() {
+        let place = Place::new();
+        place.verdicts().remember(digest(1));
+        let elsewhere = place.0.path().join("elsewhere");
+        fs::rename(place.file(), &elsewhere).unwrap();
+        symlink(&elsewhere, place.file()).unwrap();
+        assert!(!place.verdicts().is_good(digest(1)));
+        fs::remove_file(place.file()).unwrap();
+        mkfifo(&place.file(), Mode::S_IRWXU).unwrap();
+        assert!(!place.verdicts().is_good(digest(1)));
+        place.verdicts().remember(digest(1));
+        assert!(place.verdicts().is_good(digest(1)));
+    }
+
+    #[test]
+    fn the_folder_is_made_for_its_owner_alone_and_nothing_unfinished_stays_in_it() {
+        let place = Place::new();
+        place.verdicts().remember(digest(1));
+        let folder = place.0.path().join("state");
+        assert_eq!(
+            fs::metadata(&folder).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_costs_the_memory_and_nothing_else() {
+        let place = Place::new();
+        fs::write(place.0.path().join("state"), "is a file").unwrap();
+        let verdicts = place.verdicts();
+        verdicts.remember(digest(1));
+        assert!(!verdicts.is_good(digest(1)));
+        assert!(verdicts.warned.load(Ordering::Relaxed));
+    }
+}
