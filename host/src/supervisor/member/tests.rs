@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::*;
-use crate::component::load::Libraries;
+use crate::component::load::{Libraries, Probe};
 use crate::config::{Overrides, load};
 
 /// A component whose library is none, so that no code of one is needed.
@@ -20,7 +20,7 @@ fn member(keys: &str) -> Member {
     let component = config.components[0].clone();
     let source = Source {
         path: component.library.clone(),
-        libraries: Arc::new(Libraries::new(path("state"))),
+        libraries: Arc::new(Libraries::new(path("state"), Probe::new(path("none")))),
     };
     let watchdog = Watchdog::start().unwrap();
     let notice = Arc::new(Notify::new());
