@@ -27,12 +27,41 @@ pub struct Status {
     pub components: Vec<ComponentStatus>,
 }
 
+/// One word for the way to the container runtime.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RuntimeState {
+    /// No component has got so far yet; nothing is known to be in the way.
+    #[default]
+    Waiting,
+    /// It has answered at least one component that is connected.
+    Connected,
+    /// There is nothing at the path of its socket.
+    Missing,
+    /// There is something else.
+    NotASocket,
+    /// Nobody listens on the socket.
+    Refused,
+    /// The host may not connect to it.
+    Denied,
+    /// The path is longer than that of a socket can be.
+    PathTooLong,
+    /// There are no descriptors or no memory for a connection.
+    Exhausted,
+    /// It is not the one that `expect_runtime` names.
+    WrongRuntime,
+    /// It cannot be connected to for another reason.
+    Failed,
+}
+
 /// The container runtime, as far as it is known.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RuntimeStatus {
     /// Path of its socket.
     pub socket: String,
-    /// Why the socket cannot be connected to, if so.
+    /// See [`RuntimeState`].
+    pub state: RuntimeState,
+    /// What is in the way, if something is.
     pub trouble: Option<String>,
     /// Its name, from Configure.
     pub name: Option<String>,
@@ -122,7 +151,7 @@ pub struct ComponentStatus {
 impl Status {
     pub(crate) fn new(
         socket: &Path,
-        trouble: Option<String>,
+        trouble: Option<(RuntimeState, String)>,
         ready: bool,
         members: &[Member],
         absent: &[Absent],
@@ -144,17 +173,23 @@ impl Status {
 }
 
 impl RuntimeStatus {
-    fn new(socket: &Path, trouble: Option<String>, members: &[Member]) -> Self {
+    fn new(socket: &Path, trouble: Option<(RuntimeState, String)>, members: &[Member]) -> Self {
         let configured = members
             .iter()
-            .find_map(|member| member.served()?.session.progress().configured)
-            .unwrap_or_default();
+            .find_map(|member| member.served()?.session.progress().configured);
+        let (state, trouble) = match trouble {
+            Some((state, trouble)) => (state, Some(trouble)),
+            None if configured.is_some() => (RuntimeState::Connected, None),
+            None => (RuntimeState::Waiting, None),
+        };
+        let configured = configured.unwrap_or_default();
         let known = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let millis = |time: Option<std::time::Duration>| {
             time.and_then(|time| u64::try_from(time.as_millis()).ok())
         };
         Self {
             socket: socket.display().to_string(),
+            state,
             trouble,
             name: known(&configured.runtime.name),
             version: known(&configured.runtime.version),
@@ -290,9 +325,12 @@ impl fmt::Display for Status {
         let runtime = &self.runtime;
         write!(f, "nri-host {} (pid {}), ", self.version, self.pid)?;
         writeln!(f, "{}", if self.ready { "ready" } else { "not ready" })?;
-        match (&runtime.name, &runtime.version, &runtime.trouble) {
-            (Some(name), version, _) => {
-                let version = version.as_deref().unwrap_or("of unknown version");
+        if let Some(trouble) = &runtime.trouble {
+            writeln!(f, "runtime: {}: {trouble}", runtime.socket)?;
+        }
+        match &runtime.name {
+            Some(name) => {
+                let version = runtime.version.as_deref().unwrap_or("of unknown version");
                 let nri = runtime.nri_version.as_deref().unwrap_or("unknown");
                 writeln!(
                     f,
@@ -300,8 +338,8 @@ impl fmt::Display for Status {
                     runtime.socket
                 )?;
             }
-            (None, _, Some(trouble)) => writeln!(f, "runtime: {}: {trouble}", runtime.socket)?,
-            (None, _, None) => writeln!(f, "runtime: {}: not connected", runtime.socket)?,
+            None if runtime.trouble.is_some() => {}
+            None => writeln!(f, "runtime: {}: not connected", runtime.socket)?,
         }
         writeln!(f)?;
         let width = self

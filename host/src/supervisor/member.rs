@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use super::backoff::{Backoff, SessionBudget};
 use super::reason;
 use super::reset::Deed;
+use super::socket::Trouble;
 use crate::component::border::{Blueprint, NotCreated};
 use crate::component::context::ConfigError;
 use crate::component::instance::{self, Source};
@@ -65,6 +66,7 @@ pub struct Member {
     create_at: Option<Instant>,
     oldest_events_only: bool,
     registered: Instant,
+    wrong_runtime: Option<Trouble>,
     socket_changed: Option<Instant>,
     resynced: Option<Instant>,
     reported: Option<String>,
@@ -119,6 +121,7 @@ impl Member {
             create_at: None,
             oldest_events_only: false,
             registered: now,
+            wrong_runtime: None,
             socket_changed: None,
             resynced: None,
             reported: None,
@@ -136,6 +139,17 @@ impl Member {
             SessionState::Waiting { .. } => None,
             SessionState::Handshaking(served) | SessionState::Active(served) => Some(served),
         }
+    }
+
+    /// When the session was begun, in which the runtime has shown itself to be the right one.
+    pub(super) fn accepted_runtime(&self) -> Option<Instant> {
+        let progress = self.served()?.session.progress();
+        progress.configured.map(|_| self.registered)
+    }
+
+    /// The last session ended because of a runtime that is not the right one; told once.
+    pub(super) fn take_wrong_runtime(&mut self) -> Option<Trouble> {
+        self.wrong_runtime.take()
     }
 
     /// The component has no instance and will not get one by itself.
@@ -398,6 +412,12 @@ impl Member {
             End::Unsynchronized(_) => {
                 until = until.max(self.resync_at(now));
                 self.resynced = Some(until);
+            }
+            End::WrongRuntime { expected, found } => {
+                self.wrong_runtime = Some(Trouble::WrongRuntime {
+                    expected: expected.clone(),
+                    found: found.clone(),
+                });
             }
             _ => {}
         }

@@ -5,11 +5,13 @@
 //! component code, and no request waits for it.
 
 mod backoff;
+mod gate;
 mod member;
 mod reason;
 mod reset;
 mod socket;
 mod updates;
+mod watch;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,23 +27,18 @@ use crate::admin::status::Status;
 use crate::config::BrokenComponent;
 use crate::runtime::connection::Connection;
 use crate::runtime::traffic::Traffic;
-use backoff::SocketBackoff;
-use socket::{SocketWatch, Trouble, connect_to};
+use gate::Gate;
 use updates::Updates;
 
 /// The unit is told that it is ready after this time even if required components are not: the
 /// kubelet stands behind it.
 const READY_LIMIT: Duration = Duration::from_secs(10);
-/// How often a trouble with the socket is logged while it lasts.
-const TROUBLE_INTERVAL: Duration = Duration::from_secs(60);
 /// How long the host waits for its components when it ends.
 const STOP_LIMIT: Duration = Duration::from_secs(4);
 /// How long after the start components wait for one before them that is still being created.
 const ORDER_GRACE: Duration = Duration::from_millis(500);
 /// Wait after the host itself could not do its part: descriptors may be free again.
 const RETRY: Duration = Duration::from_millis(100);
-/// Longest wait for a socket when its folder cannot be watched.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A component that is configured but not run.
 #[derive(Clone, Debug)]
@@ -95,25 +92,13 @@ pub enum Question {
 /// See the module.
 #[derive(Debug)]
 pub struct Supervisor {
-    socket: PathBuf,
+    gate: Gate,
     members: Vec<Member>,
     absent: Vec<Absent>,
     notice: Arc<Notify>,
-    watch: Option<SocketWatch>,
-    socket_backoff: SocketBackoff,
-    trouble: Option<Obstacle>,
     updates: Updates,
     service: ServiceManager,
     started: Instant,
-}
-
-/// A trouble with the socket that lasts.
-#[derive(Debug)]
-struct Obstacle {
-    trouble: Trouble,
-    since: Instant,
-    logged: Option<Instant>,
-    retry: Instant,
 }
 
 impl Supervisor {
@@ -125,20 +110,12 @@ impl Supervisor {
         notice: Arc<Notify>,
         service: ServiceManager,
     ) -> Self {
-        let watch = SocketWatch::new(&socket)
-            .inspect_err(|error| {
-                tracing::warn!(%error, "the socket's folder cannot be watched: polling instead");
-            })
-            .ok();
         let traffic = Arc::new(Traffic::new(Arc::clone(&notice)));
         Self {
-            socket,
+            gate: Gate::new(socket),
             members,
             absent,
             notice,
-            watch,
-            socket_backoff: SocketBackoff::default(),
-            trouble: None,
             updates: Updates::new(traffic),
             service,
             started: Instant::now(),
@@ -153,7 +130,7 @@ impl Supervisor {
             tokio::select! {
                 () = self.notice.notified() => {}
                 () = sleep_until(next) => {}
-                () = watched(&mut self.watch) => self.socket_changed(),
+                () = self.gate.changed() => self.socket_changed(),
                 Some(question) = questions.recv() => self.answer(question),
                 _ = &mut stop => break,
             }
@@ -173,6 +150,7 @@ impl Supervisor {
                 }
             }
         }
+        self.judge_runtime(now);
         next = earlier(next, self.start_handshake(now));
         next = earlier(next, self.updates.step(&self.members, now));
         let ready_by = self.started + READY_LIMIT;
@@ -180,6 +158,17 @@ impl Supervisor {
         self.service.tell(ready || now >= ready_by, &self.summary());
         next = earlier(next, Some(ready_by).filter(|at| *at > now));
         earlier(next, self.service.next_ping(now))
+    }
+
+    /// The runtime shows who it is in the handshake of any component.
+    fn judge_runtime(&mut self, now: Instant) {
+        for member in &mut self.members {
+            if let Some(trouble) = member.take_wrong_runtime() {
+                self.gate.block(trouble, now);
+            } else if let Some(registered) = member.accepted_runtime() {
+                self.gate.recognize(registered, now);
+            }
+        }
     }
 
     /// Connects the next component, if none is in its handshake and the socket allows it.
@@ -191,10 +180,8 @@ impl Supervisor {
         if busy {
             return None;
         }
-        if let Some(obstacle) = &self.trouble
-            && obstacle.retry > now
-        {
-            return Some(obstacle.retry);
+        if let Some(retry) = self.gate.closed_until(now) {
+            return Some(retry);
         }
         if let Some(at) = self.held_for_order(now) {
             return Some(at);
@@ -204,25 +191,19 @@ impl Supervisor {
             .iter_mut()
             .filter(|member| member.handshake_turn(now).is_some())
             .min_by(|a, b| a.handshake_turn(now).cmp(&b.handshake_turn(now)))?;
-        match connect_to(&self.socket) {
-            Ok(stream) => {
-                self.socket_backoff.reset();
-                if let Some(obstacle) = self.trouble.take() {
-                    let after = now.duration_since(obstacle.since);
-                    tracing::info!(socket = %self.socket.display(), ?after, "connected");
-                }
-                match Connection::new(stream) {
-                    Ok(connection) => {
-                        let traffic = &self.updates.traffic;
-                        Some(due.register(connection, traffic, &self.notice, now))
-                    }
-                    Err(error) => {
-                        tracing::error!(%error, "a connection cannot be set up");
-                        Some(now + RETRY)
-                    }
-                }
+        let stream = match self.gate.connect(now) {
+            Ok(stream) => stream,
+            Err(retry) => return Some(retry),
+        };
+        match Connection::new(stream) {
+            Ok(connection) => {
+                let traffic = &self.updates.traffic;
+                Some(due.register(connection, traffic, &self.notice, now))
             }
-            Err(trouble) => Some(self.hindered(trouble, now)),
+            Err(error) => {
+                tracing::error!(%error, "a connection cannot be set up");
+                Some(now + RETRY)
+            }
         }
     }
 
@@ -242,41 +223,8 @@ impl Supervisor {
         (behind && until > now).then_some(until)
     }
 
-    fn hindered(&mut self, trouble: Trouble, now: Instant) -> Instant {
-        let refused = trouble == Trouble::Refused;
-        let mut wait = self.socket_backoff.after(refused, now, fastrand::f64());
-        if self.watch.is_none() {
-            wait = wait.min(POLL_INTERVAL);
-        }
-        let retry = now + wait;
-        let known = self.trouble.take().filter(|known| known.trouble == trouble);
-        let mut obstacle = known.unwrap_or(Obstacle {
-            trouble,
-            since: now,
-            logged: None,
-            retry,
-        });
-        let due = match obstacle.logged {
-            Some(logged) => now.duration_since(logged) >= TROUBLE_INTERVAL,
-            // A runtime that has just made its socket refuses for a moment: that is no news.
-            None => !refused || now.duration_since(obstacle.since) > Duration::from_secs(1),
-        };
-        if due {
-            let socket = self.socket.display();
-            tracing::warn!(%socket, "waiting for the runtime: {}", obstacle.trouble);
-            obstacle.logged = Some(now);
-        }
-        obstacle.retry = retry;
-        self.trouble = Some(obstacle);
-        retry
-    }
-
     fn socket_changed(&mut self) {
         let now = Instant::now();
-        self.socket_backoff.reset();
-        if let Some(obstacle) = &mut self.trouble {
-            obstacle.retry = now;
-        }
         for member in &mut self.members {
             member.socket_changed(now);
         }
@@ -291,12 +239,10 @@ impl Supervisor {
     }
 
     fn status(&self) -> Status {
-        let trouble = self
-            .trouble
-            .as_ref()
-            .map(|obstacle| obstacle.trouble.to_string());
+        let trouble = self.gate.trouble();
+        let trouble = trouble.map(|trouble| (trouble.state(), trouble.to_string()));
         Status::new(
-            &self.socket,
+            self.gate.socket(),
             trouble,
             self.is_ready(),
             &self.members,
@@ -374,17 +320,5 @@ async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,
         None => std::future::pending().await,
-    }
-}
-
-/// Waits for news about the socket; without a watch, for ever.
-async fn watched(watch: &mut Option<SocketWatch>) {
-    let lost = match watch {
-        Some(watch) => watch.changed().await.err(),
-        None => std::future::pending().await,
-    };
-    if let Some(error) = lost {
-        tracing::warn!(%error, "the socket's folder cannot be watched any more: polling instead");
-        *watch = None;
     }
 }

@@ -1,19 +1,20 @@
-//! The runtime's socket: connecting to it, saying why that does not work, seeing it come.
+//! Connecting to the runtime's socket, and saying why that does not work.
 
 use std::fmt;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
-/// Why the socket cannot be connected to.
+use crate::admin::status::RuntimeState;
+
+/// Says `1` where SELinux is enforcing.
+const SELINUX_ENFORCE: &str = "/sys/fs/selinux/enforce";
+
+/// Why there is no connection to the right runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// There is nothing at the path. The nearest folder that exists is named.
@@ -23,9 +24,39 @@ pub(super) enum Trouble {
     /// There is a socket, and nobody listens on it.
     Refused,
     /// We may not.
-    Denied,
+    Denied {
+        /// SELinux is enforcing.
+        selinux: bool,
+    },
+    /// No socket can have the path.
+    PathTooLong,
+    /// The system or this process has no descriptor or memory left.
+    Exhausted(Errno),
+    /// Another runtime listens than the one that is configured.
+    WrongRuntime {
+        /// The name that is configured.
+        expected: String,
+        /// The name that it gave itself.
+        found: String,
+    },
     /// Anything else.
     Failed(Errno),
+}
+
+impl Trouble {
+    /// In one word.
+    pub(super) fn state(&self) -> RuntimeState {
+        match self {
+            Self::Missing(_) => RuntimeState::Missing,
+            Self::NotASocket(_) => RuntimeState::NotASocket,
+            Self::Refused => RuntimeState::Refused,
+            Self::Denied { .. } => RuntimeState::Denied,
+            Self::PathTooLong => RuntimeState::PathTooLong,
+            Self::Exhausted(_) => RuntimeState::Exhausted,
+            Self::WrongRuntime { .. } => RuntimeState::WrongRuntime,
+            Self::Failed(_) => RuntimeState::Failed,
+        }
+    }
 }
 
 impl fmt::Display for Trouble {
@@ -37,14 +68,28 @@ impl fmt::Display for Trouble {
                  running, has NRI disabled (as containerd 1.7 has by default), or uses another path",
                 nearest.display()
             ),
-            Self::NotASocket(what) => write!(f, "there is {what} instead of a socket"),
+            Self::NotASocket(what) => write!(f, "there is {what} instead of the runtime's socket"),
             Self::Refused => f.write_str(
                 "nobody listens on the socket: the container runtime has stopped, or the file was \
                  mounted alone and is the one of an earlier run (mount its folder instead)",
             ),
-            Self::Denied => f.write_str(
-                "permission denied: the host must run as root; with SELinux enforcing, also under a \
-                 label that may connect to the runtime's socket",
+            Self::Denied { selinux: false } => {
+                f.write_str("permission denied: the host must run as root, with root's capabilities")
+            }
+            Self::Denied { selinux: true } => f.write_str(
+                "permission denied, and SELinux is enforcing: the host must run as root and under a \
+                 label that may connect to the runtime's socket (the audit log has the denial)",
+            ),
+            Self::PathTooLong => f.write_str("the path is longer than that of a socket can be"),
+            Self::Exhausted(errno) => write!(
+                f,
+                "no connection can be made for want of descriptors or memory ({})",
+                errno.desc()
+            ),
+            Self::WrongRuntime { expected, found } => write!(
+                f,
+                "wrong runtime: {found:?} listens instead of {expected:?} (expect_runtime), so no \
+                 component is registered"
             ),
             Self::Failed(errno) => write!(f, "cannot connect: {}", errno.desc()),
         }
@@ -71,7 +116,12 @@ fn try_connect(path: &Path) -> Result<UnixStream, Errno> {
 fn trouble(path: &Path, errno: Errno) -> Trouble {
     match errno {
         Errno::ENOENT | Errno::ENOTDIR => Trouble::Missing(nearest_folder(path)),
-        Errno::EACCES | Errno::EPERM => Trouble::Denied,
+        Errno::EACCES | Errno::EPERM => Trouble::Denied {
+            selinux: std::fs::read(SELINUX_ENFORCE).is_ok_and(|text| text.starts_with(b"1")),
+        },
+        Errno::ENAMETOOLONG => Trouble::PathTooLong,
+        Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS => Trouble::Exhausted(errno),
+        Errno::EPROTOTYPE => Trouble::NotASocket("a socket of another kind"),
         Errno::ECONNREFUSED => match path.metadata().map(|m| m.file_type()) {
             Ok(kind) if kind.is_dir() => Trouble::NotASocket("a folder"),
             Ok(kind) if kind.is_file() => Trouble::NotASocket("a regular file"),
@@ -85,7 +135,7 @@ fn trouble(path: &Path, errno: Errno) -> Trouble {
 }
 
 /// The nearest folder above `path` that exists.
-fn nearest_folder(path: &Path) -> PathBuf {
+pub(super) fn nearest_folder(path: &Path) -> PathBuf {
     path.ancestors()
         .skip(1)
         .find(|folder| folder.is_dir())
@@ -93,89 +143,9 @@ fn nearest_folder(path: &Path) -> PathBuf {
         .to_owned()
 }
 
-/// Sees new files where the socket will be.
-///
-/// Watches the nearest folder that exists, and moves on towards the socket as folders come.
-#[derive(Debug)]
-pub(super) struct SocketWatch {
-    path: PathBuf,
-    inotify: AsyncFd<Waitable>,
-}
-
-impl SocketWatch {
-    /// Starts to watch.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel has no watch left; polling must do then.
-    pub(super) fn new(path: &Path) -> io::Result<Self> {
-        let watch = Self {
-            path: path.to_owned(),
-            inotify: Self::start(path)?,
-        };
-        Ok(watch)
-    }
-
-    /// Waits until something was created, moved or changed where the socket is, or on the way
-    /// there. Cancel-safe.
-    ///
-    /// # Errors
-    ///
-    /// When the watch is lost; polling must do then.
-    pub(super) async fn changed(&mut self) -> io::Result<()> {
-        let on_the_way: Vec<_> = self.path.iter().collect();
-        loop {
-            let events = self
-                .inotify
-                .async_io(Interest::READABLE, |inotify| Ok(inotify.0.read_events()?))
-                .await?;
-            let about_us = events.iter().any(|event| {
-                // Without a name: the watched folder itself went away, or events were lost.
-                event
-                    .name
-                    .as_ref()
-                    .is_none_or(|name| on_the_way.contains(&name.as_os_str()))
-            });
-            if about_us {
-                self.inotify = Self::start(&self.path)?;
-                return Ok(());
-            }
-        }
-    }
-
-    fn start(path: &Path) -> io::Result<AsyncFd<Waitable>> {
-        let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
-        let wanted = AddWatchFlags::IN_CREATE
-            | AddWatchFlags::IN_MOVED_TO
-            | AddWatchFlags::IN_ATTRIB
-            | AddWatchFlags::IN_DELETE_SELF
-            | AddWatchFlags::IN_MOVE_SELF
-            | AddWatchFlags::IN_ONLYDIR;
-        inotify.add_watch(&nearest_folder(path), wanted)?;
-        #[expect(
-            deprecated,
-            reason = "its successor is unsafe; `Waitable` owns what it waits on"
-        )]
-        AsyncFd::with_interest(Waitable(inotify), Interest::READABLE)
-    }
-}
-
-/// An inotify that tokio can wait on.
-#[derive(Debug)]
-struct Waitable(Inotify);
-
-impl AsRawFd for Waitable {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_fd().as_raw_fd()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixListener;
-    use std::time::Duration;
-
-    use tokio::time::timeout;
+    use std::os::unix::net::{UnixDatagram, UnixListener};
 
     use super::*;
 
@@ -186,30 +156,35 @@ mod tests {
         std::fs::write(at("file"), "").unwrap();
         std::fs::create_dir(at("folder")).unwrap();
         drop(UnixListener::bind(at("stale")).unwrap());
+        let _datagrams = UnixDatagram::bind(at("datagrams")).unwrap();
+        std::os::unix::fs::symlink(at("nowhere"), at("dangling")).unwrap();
         let missing = |path: &str| connect_to(&at(path)).unwrap_err();
         assert_eq!(missing("none"), Trouble::Missing(dir.path().to_owned()));
         assert_eq!(missing("a/b/c"), Trouble::Missing(dir.path().to_owned()));
         assert_eq!(missing("file"), Trouble::NotASocket("a regular file"));
         assert_eq!(missing("folder"), Trouble::NotASocket("a folder"));
         assert_eq!(missing("stale"), Trouble::Refused);
+        assert_eq!(missing("dangling"), Trouble::Missing(dir.path().to_owned()));
+        assert_eq!(
+            missing("datagrams"),
+            Trouble::NotASocket("a socket of another kind")
+        );
+        assert_eq!(missing(&"x".repeat(108)), Trouble::PathTooLong);
         let _listening = UnixListener::bind(at("good")).unwrap();
         connect_to(&at("good")).unwrap();
     }
 
-    #[tokio::test]
-    async fn a_socket_is_seen_to_come_even_with_its_folders() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("nri/deeper/nri.sock");
-        let mut watch = SocketWatch::new(&path).unwrap();
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        timeout(Duration::from_secs(20), watch.changed())
-            .await
-            .unwrap()
-            .unwrap();
-        let _listening = UnixListener::bind(&path).unwrap();
-        timeout(Duration::from_secs(20), watch.changed())
-            .await
-            .unwrap()
-            .unwrap();
+    #[test]
+    fn want_of_descriptors_and_denial_have_words_of_their_own() {
+        let path = Path::new("/run/nri/nri.sock");
+        for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM] {
+            assert_eq!(trouble(path, errno), Trouble::Exhausted(errno));
+        }
+        assert!(matches!(
+            trouble(path, Errno::EACCES),
+            Trouble::Denied { .. }
+        ));
+        let [root, selinux] = [false, true].map(|selinux| Trouble::Denied { selinux }.to_string());
+        assert!(selinux.contains("SELinux") && !root.contains("SELinux"));
     }
 }

@@ -25,6 +25,10 @@ pub struct Status {
 pub struct RuntimeStatus {
     /// Path of its socket.
     pub socket: String,
+    /// The way to it, in one word.
+    pub state: String,
+    /// What is in the way.
+    pub trouble: Option<String>,
     /// Its name.
     pub name: Option<String>,
     /// Its version.
