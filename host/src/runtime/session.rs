@@ -98,8 +98,18 @@ pub enum Incoming {
 struct Synchronization {
     /// The chunks so far.
     joined: Vec<u8>,
-    /// When the runtime gives up: all chunks share one limit.
-    due: Option<Instant>,
+    /// When it began, and the time that the runtime gives it: all chunks share one limit.
+    begun: Option<(Instant, Duration)>,
+}
+
+impl Synchronization {
+    /// Set when an answer now is later than one that the runtime surely has in time.
+    fn lateness(&self) -> Option<Unsynchronized> {
+        let (begun, limit) = self.begun?;
+        let after = begun.elapsed();
+        // The request was under way for a while before it was read, and the answer will be.
+        (after > limit - limit / 20).then_some(Unsynchronized::Late { after, limit })
+    }
 }
 
 /// A request that the host itself answers.
@@ -192,7 +202,7 @@ impl Session {
 
     /// The runtime has begun to synchronize the session, and is not done with it.
     pub fn is_synchronizing(&self) -> bool {
-        let begun = lock(&self.synchronization).due.is_some();
+        let begun = lock(&self.synchronization).begun.is_some();
         begun && self.progress().synchronized.is_none()
     }
 
@@ -304,14 +314,9 @@ impl Session {
     /// The synchronization was answered, by something `good` or by an error. The session is active,
     /// unless the runtime has given it up.
     fn synchronized(&self, good: bool) {
-        let due = std::mem::take(&mut *lock(&self.synchronization)).due;
-        let late = due.and_then(|due| Instant::now().checked_duration_since(due));
-        let failure = match late {
-            Some(by) => Some(Unsynchronized::Late(by)),
-            None if !good => Some(Unsynchronized::Refused),
-            None => None,
-        };
-        if let Some(failure) = failure
+        let late = std::mem::take(&mut *lock(&self.synchronization)).lateness();
+        let refused = (!good).then_some(Unsynchronized::Refused);
+        if let Some(failure) = late.or(refused)
             && lock(&self.progress).synchronized.is_none()
         {
             self.end(End::Unsynchronized(failure));
@@ -493,7 +498,7 @@ impl Session {
         let Chunk { more, pieces } = Chunk::read(chunk).map_err(|e| refused(unreadable(&e)))?;
         let now = Instant::now();
         let mut synchronization = lock(&self.synchronization);
-        let due = *synchronization.due.get_or_insert(now + time);
+        let (begun, limit) = *synchronization.begun.get_or_insert((now, time));
         let joined = &mut synchronization.joined;
         if self.registration.methods & Method::Synchronize.bit() != 0 {
             joined.reserve(chunk.len());
@@ -512,7 +517,7 @@ impl Session {
             };
             return Err(Answer::Payload(encode(&answer)).into());
         }
-        Ok((std::mem::take(joined), due.saturating_duration_since(now)))
+        Ok((std::mem::take(joined), limit.saturating_sub(now - begun)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Connections that are lost, or of no use though they are not.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use nix::sys::signal::Signal;
@@ -97,11 +97,14 @@ fn keeping() -> Result<FakeRuntime> {
     Ok(runtime)
 }
 
-/// Stops the host while it is in Synchronize until the runtime has given it up.
+/// Stops the host while it is in Synchronize until the runtime has given it up. The host learns of
+/// the request some time after it was sent, so it sleeps for that long, too.
 async fn miss_synchronize(runtime: &FakeRuntime, host: &Host, number: usize) -> Result<()> {
     host.signal(Signal::SIGSTOP)?;
+    let known = Instant::now();
     let dead = |known: &Connection| known.number == number && known.stage == Stage::Dead;
     runtime.connection("a dead connection", dead).await?;
+    tokio::time::sleep_until((known + runtime.request_timeout()).into()).await;
     host.signal(Signal::SIGCONT)
 }
 
@@ -115,7 +118,7 @@ async fn a_connection_that_an_old_runtime_keeps_after_a_late_synchronization_is_
     let host = host(&runtime, json!({ "on": on, "record": record.path() }))?;
     record.wait_for("Synchronize").await?;
     miss_synchronize(&runtime, &host, 1).await?;
-    host.logged("the runtime has given up the synchronization: the answer was")
+    host.logged("the runtime has given up the synchronization: the answer took")
         .await?;
     // The component hangs on; the host answers for it.
     assert_eq!(runtime.plugin(PLUGIN).await?.connection(), 2);

@@ -62,8 +62,13 @@ pub enum End {
 /// Why the runtime gave up a synchronization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsynchronized {
-    /// The answer came so much later than the runtime waits for it.
-    Late(Duration),
+    /// The answer came too late, or too late to be sure.
+    Late {
+        /// How long it took.
+        after: Duration,
+        /// How long the runtime waits.
+        limit: Duration,
+    },
     /// The answer was an error: the host could not read the state, or not keep so much of it.
     Refused,
 }
@@ -71,7 +76,12 @@ pub enum Unsynchronized {
 impl fmt::Display for Unsynchronized {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Late(by) => write!(f, "the answer was {} ms late", by.as_millis()),
+            Self::Late { after, limit } => write!(
+                f,
+                "the answer took {} of {} ms",
+                after.as_millis(),
+                limit.as_millis()
+            ),
             Self::Refused => f.write_str("the host could not take the state"),
         }
     }

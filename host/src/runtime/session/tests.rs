@@ -70,7 +70,7 @@ fn a_late_answer_to_a_synchronization_ends_the_session() {
     session.answer(&call, Answer::EMPTY, Patience::Wait);
     let end = session.next(Patience::Wait).unwrap_err();
     assert!(
-        matches!(*end, End::Unsynchronized(Unsynchronized::Late(_))),
+        matches!(*end, End::Unsynchronized(Unsynchronized::Late { .. })),
         "{end:?}"
     );
     assert!(session.progress().synchronized.is_none());
