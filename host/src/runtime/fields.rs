@@ -7,6 +7,8 @@ use thiserror::Error;
 
 /// Deeper nesting than any NRI message has.
 const MAX_DEPTH: u32 = 32;
+/// Longest tag of a field, in bytes.
+const MAX_TAG_LEN: usize = 5;
 
 /// Why bytes are not the message that they should be.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -14,7 +16,7 @@ pub enum Malformed {
     /// The bytes end in the middle of a field.
     #[error("the message is cut off")]
     Truncated,
-    /// A number has more than ten bytes, or does not fit 64 bits.
+    /// A number has more than ten bytes, five in a tag, or does not fit 64 bits.
     #[error("a number is too long")]
     LongNumber,
     /// Field number 0, or one past the largest.
@@ -86,6 +88,10 @@ impl<'a> Fields<'a> {
     fn field(&mut self) -> Result<Field<'a>, Malformed> {
         let start = self.rest;
         let tag = self.varint()?;
+        // Tags have 32 bits. Not every decoder reads past the five bytes that these take.
+        if start.len() - self.rest.len() > MAX_TAG_LEN {
+            return Err(Malformed::LongNumber);
+        }
         let number = u32::try_from(tag >> 3)
             .ok()
             .filter(|number| (1..1 << 29).contains(number))
@@ -436,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_kinds_and_bad_strings_are_refused_and_unknown_fields_are_not() {
+    fn what_cannot_be_decoded_is_refused_and_unknown_fields_are_not() {
         let shape = Shape::of("ContainerUpdate").unwrap();
         let id_as_number = [0x08, 1];
         assert!(matches!(
@@ -455,6 +461,8 @@ mod tests {
             shape.check(&group),
             Err(Malformed::WireType { .. })
         ));
+        let long_tag = [0x80, 0x90, 0x80, 0x80, 0x80, 0x00, 1];
+        assert_eq!(shape.check(&long_tag), Err(Malformed::LongNumber));
         let field_zero = [0x02, 0];
         assert_eq!(shape.check(&field_zero), Err(Malformed::FieldNumber(0)));
     }
