@@ -32,7 +32,7 @@ pub fn skipped(tier: &str, missing: Option<String>) -> bool {
 }
 
 /// Writes one line where a person sees it even if the test passes.
-pub(crate) fn say(line: &str) {
+pub fn say(line: &str) {
     // `eprintln!` would be captured. A closed standard error loses the line only.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

@@ -55,6 +55,20 @@ impl Containerd {
     ///
     /// What the CRI service answered.
     pub fn run_pod(&self, name: &str, annotations: &[(&str, &str)]) -> Result<Pod> {
+        self.run_pod_in("default", name, annotations)
+    }
+
+    /// Runs a pod with these annotations in a namespace.
+    ///
+    /// # Errors
+    ///
+    /// What the CRI service answered.
+    pub fn run_pod_in(
+        &self,
+        namespace: &str,
+        name: &str,
+        annotations: &[(&str, &str)],
+    ) -> Result<Pod> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let uid = format!("{}-{number}", std::process::id());
@@ -65,8 +79,8 @@ impl Containerd {
             .map(|(key, value)| ((*key).to_owned(), json!(value)))
             .collect();
         let sandbox = json!({
-            "metadata": { "name": name, "namespace": "default", "uid": uid, "attempt": 0 },
-            "labels": { "io.kubernetes.pod.name": name, "io.kubernetes.pod.namespace": "default" },
+            "metadata": { "name": name, "namespace": namespace, "uid": uid, "attempt": 0 },
+            "labels": { "io.kubernetes.pod.name": name, "io.kubernetes.pod.namespace": namespace },
             "annotations": annotations,
             "log_directory": logs,
             "linux": {

@@ -98,6 +98,19 @@ impl Containerd {
         fs::read_to_string(self.log_path()).context("reading containerd's log")
     }
 
+    /// Waits until its log contains a text.
+    ///
+    /// # Errors
+    ///
+    /// If it does not within a minute.
+    pub fn logged(&self, text: &str) -> Result<()> {
+        self.wait(&format!("{text:?} in the log"), || match self.log() {
+            Ok(log) if log.contains(text) => Ok(()),
+            Ok(_) => Err("not there".to_owned()),
+            Err(error) => Err(format!("{error:#}")),
+        })
+    }
+
     /// Kills containerd; shims and containers go on.
     ///
     /// # Errors

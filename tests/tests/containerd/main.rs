@@ -1,4 +1,5 @@
 //! Against real containerd with real containers.
 
 mod components;
+mod faults;
 mod harness;
