@@ -152,8 +152,8 @@ fn containerd(major: u32, minor: u32, patch: u32) -> Option<NriVersion> {
         (2, 2) if patch == 0 => 10,
         (2, 2) => 11,
         // Later ones say it themselves; one that does not is at least this new.
-        (2, _) if minor > 2 => 11,
-        (major, _) if major > 2 => 11,
+        (2, _) if minor > 2 => 12,
+        (major, _) if major > 2 => 12,
         _ => return None,
     };
     Some(NriVersion::minor(nri))
@@ -195,6 +195,7 @@ mod tests {
             ("containerd", "2.4.2", "v0.12.3", 0x3fff),
             ("containerd", "garbage", "", 0x07ff),
             ("containerd", "", "0.12.0", 0x3fff),
+            ("containerd", "2.3.0", "unknown", 0x3fff),
             ("containerd", "2", "", 0x07ff),
             ("containerd", "1.6.30", "", 0x07ff),
             ("cri-o", "1.33.0-dev", "", 0x07ff),
@@ -239,6 +240,7 @@ mod tests {
         assert!(runtime("containerd", "2.2.5", "").dies_of_sysctl());
         assert!(runtime("cri-o", "1.35.0", "").dies_of_sysctl());
         assert!(!runtime("containerd", "2.4.2", "v0.12.3").dies_of_sysctl());
+        assert!(!runtime("containerd", "2.3.0", "").dies_of_sysctl());
         assert!(!runtime("containerd", "2.1.0", "").dies_of_sysctl());
     }
 }

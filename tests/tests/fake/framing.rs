@@ -120,6 +120,47 @@ async fn unknown_streams_and_empty_frames_are_ignored() -> Result<()> {
 }
 
 #[tokio::test]
+async fn messages_of_an_unknown_type_are_ignored() -> Result<()> {
+    let scene = undisturbed().await?;
+    for stream in [1, 2] {
+        for kind in [0, 3, 0x7F, 0xFF] {
+            let message = [&[0, 0, 0, 2, 0, 0, 0, 99, kind, 0][..], b"??"].concat();
+            scene.plugin.send_raw(frame(stream, &message));
+            scene
+                .plugin
+                .create_container(&scene.pod, &scene.container)
+                .await?;
+        }
+    }
+    scene.bystander_is_unaware().await
+}
+
+#[tokio::test]
+async fn a_flood_of_answers_that_nobody_waits_for_holds_up_no_request() -> Result<()> {
+    let scene = undisturbed().await?;
+    let before = scene.host.resources()?;
+    let answer = [&[0, 0, 0x40, 0, 0, 0, 0, 99, 2, 0][..], &[0; 0x4000]].concat();
+    let flood = frame(2, &answer).repeat(100);
+    for _ in 0..20 {
+        scene.plugin.send_raw(flood.clone());
+        scene
+            .plugin
+            .create_container(&scene.pod, &scene.container)
+            .await?;
+    }
+    let grown = scene
+        .host
+        .resources()?
+        .rss_kib
+        .saturating_sub(before.rss_kib);
+    assert!(
+        grown < 8192,
+        "32 MiB of answers were kept: {grown} KiB more"
+    );
+    scene.bystander_is_unaware().await
+}
+
+#[tokio::test]
 async fn an_answer_that_nobody_waits_for_is_ignored() -> Result<()> {
     let scene = undisturbed().await?;
     let empty_response = [0, 0, 0, 0, 0, 0, 0, 99, 2, 0];

@@ -1,10 +1,13 @@
 //! What may go wrong between connecting and the first event.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use nri_host_tests::fake_runtime::{
     EVENTS_0_3, EVENTS_0_10, FakeRuntime, Fault, Profile, RegisterReply, SocketFile, Stage, Step,
 };
 use nri_host_tests::host::{Component, Host, State};
+use nri_host_tests::pods;
 use serde_json::json;
 
 const PLUGIN: &str = "10-subject";
@@ -163,5 +166,117 @@ async fn components_are_registered_one_after_another_in_the_order_of_their_index
     let connections = runtime.connections().into_iter().skip(earlier);
     let order: Vec<_> = connections.filter_map(|known| known.plugin).collect();
     assert_eq!(order, names);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_order_holds_with_eight_components_through_restarts_and_who_hangs_comes_last()
+-> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let gate = folder.path().join("gate");
+    let mut runtime = FakeRuntime::start(Profile::newest()).await?;
+    let mut builder = Host::builder().socket(runtime.socket());
+    for index in [80, 20, 60, 10, 50, 70, 30, 40] {
+        let on = json!({ "StopPodSandbox": { "do": "hang", "until": gate, "times": 1 } });
+        let config = match index {
+            20 => json!({ "on": on, "methods": ["StopPodSandbox"] }),
+            _ => json!({}),
+        };
+        let component = Component::faulty(&format!("c{index}"), index, config);
+        builder = builder.component(component.set("timeout", "100ms"));
+    }
+    let host = builder.start()?;
+    let mut order: Vec<_> = (1..=8).map(|n| format!("{n}0-c{n}0")).collect();
+    let mut plugins = Vec::new();
+    for name in &order {
+        plugins.push(runtime.plugin(name).await?);
+    }
+    // A complaint of the runtime about two handshakes at a time fails the test.
+    for round in 0..6 {
+        if round == 3 {
+            plugins[1].stop_pod(&pods::pod("web").build()).await?;
+            host.wait_state("c20", State::Overdue).await?;
+            let hanging = order.remove(1);
+            order.push(hanging);
+        }
+        runtime.kill(SocketFile::Removed).await?;
+        host.wait_status("nobody connected", |status| {
+            status.runtime.state == "missing"
+                && status
+                    .components
+                    .iter()
+                    .all(|component| component.count("sessions") == Some(round + 1))
+        })
+        .await?;
+        let earlier = runtime.connections().len();
+        runtime.listen()?;
+        for plugin in &mut plugins {
+            *plugin = runtime.reconnected(plugin).await?;
+        }
+        let connections = runtime.connections().into_iter().skip(earlier);
+        let seen: Vec<_> = connections.filter_map(|known| known.plugin).collect();
+        assert_eq!(seen, order, "round {round}");
+    }
+    std::fs::write(&gate, "")?;
+    host.wait_state("c20", State::Active).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_runtime_that_closes_at_once_is_tried_ever_more_slowly() -> Result<()> {
+    const ATTEMPTS: usize = 6;
+    let builder = (0..ATTEMPTS).fold(FakeRuntime::builder(Profile::newest()), |builder, _| {
+        builder.fault(Fault::Close(Step::Read))
+    });
+    let mut runtime = builder.build()?;
+    runtime.listen()?;
+    let host = host(&runtime)?;
+    runtime.plugin(PLUGIN).await?;
+    let connections = runtime.connections();
+    assert_eq!(connections.len(), ATTEMPTS + 1);
+    let waits = connections
+        .windows(2)
+        .map(|pair| pair[1].accepted - pair[0].accepted);
+    // The second attempt comes at once; then 100 ms, doubled each time, cut by half at most.
+    for (attempt, (wait, least)) in waits.skip(1).zip([50, 100, 200, 400, 800]).enumerate() {
+        // An accepted connection may have waited to be.
+        let least = Duration::from_millis(least) * 9 / 10;
+        assert!(wait > least, "attempt {}: after {wait:?}", attempt + 3);
+    }
+    host.wait_state("subject", State::Active).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_end_after_the_subscription_is_told_with_the_mask_and_the_version() -> Result<()> {
+    let builder = FakeRuntime::builder(Profile::nri_0_8()).fault(Fault::Close(Step::Synchronize));
+    let mut runtime = builder.build()?;
+    runtime.listen()?;
+    let host = host(&runtime)?;
+    runtime.plugin(PLUGIN).await?;
+    host.logged("after the subscription to events 0x0008, on containerd 2.1.9+unknown (NRI 0.8.0)")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_old_runtime_with_too_large_a_state_is_hinted_at() -> Result<()> {
+    let pod = pods::pod("web").build();
+    let mut container = pods::container(&pod, "large").build();
+    container.env = vec![format!("LARGE={}", "x".repeat(5 << 20))];
+    let mut runtime = FakeRuntime::builder(Profile::nri_0_6())
+        .state(vec![pod], vec![container])
+        .build()?;
+    runtime.listen()?;
+    let subject = Component::faulty("subject", 10, json!({}));
+    let host = Host::builder()
+        .socket(runtime.socket())
+        .set_runtime("handshake_timeout", "1s")
+        .component(subject)
+        .start()?;
+    host.logged("cannot synchronize a node whose pods and containers take more than 4 MiB")
+        .await?;
+    runtime.set_state(Vec::new(), Vec::new());
+    runtime.plugin(PLUGIN).await?;
     Ok(())
 }

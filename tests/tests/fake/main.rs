@@ -14,6 +14,7 @@ mod dialects;
 mod framing;
 mod handshake;
 mod loss;
+mod modes;
 mod outcomes;
 mod promise;
 mod quarantine;

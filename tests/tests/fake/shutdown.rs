@@ -288,3 +288,32 @@ async fn a_runtime_that_says_shutdown_is_connected_to_again() -> Result<()> {
     assert!(host.is_running());
     Ok(())
 }
+
+#[tokio::test]
+async fn signals_that_mean_no_harm_disturb_nothing() -> Result<()> {
+    let runtime = FakeRuntime::start(Profile::newest()).await?;
+    let mut host = Host::builder()
+        .socket(runtime.socket())
+        .component(subject(json!({})))
+        .start()?;
+    let plugin = runtime.plugin("10-subject").await?;
+    let pod = pods::pod("web").build();
+    let container = pods::container(&pod, "server").build();
+    for round in 0..250 {
+        for signal in [
+            Signal::SIGHUP,
+            Signal::SIGUSR1,
+            Signal::SIGUSR2,
+            Signal::SIGCHLD,
+        ] {
+            host.signal(signal)?;
+        }
+        if round % 10 == 0 {
+            plugin.create_container(&pod, &container).await?;
+        }
+    }
+    plugin.create_container(&pod, &container).await?;
+    let status = host.wait_state("subject", State::Active).await?;
+    assert_eq!(status.count("sessions"), Some(1));
+    ends_well(&mut host).await
+}
