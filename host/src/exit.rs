@@ -15,6 +15,8 @@ pub enum ExitReason {
     BadFile = 65,
     /// The daemon is not running, or does not answer.
     Unavailable = 69,
+    /// A component is stuck, and `on_stuck` asks for a new start of the host.
+    Stuck = 75,
     /// The configuration is wrong.
     BadConfig = 78,
 }
@@ -38,6 +40,7 @@ mod tests {
             (ExitReason::Usage, 64),
             (ExitReason::BadFile, 65),
             (ExitReason::Unavailable, 69),
+            (ExitReason::Stuck, 75),
             (ExitReason::BadConfig, 78),
         ] {
             assert_eq!(reason.status(), status);

@@ -14,6 +14,7 @@
 //! | [`runtime`] | towards the container runtime: framing, messages, versions, sessions |
 //! | [`component`] | towards components: files, libraries, instances, and what is told for them |
 //! | [`supervisor`] | keeps every component connected and in step |
+//! | [`crash`] | whose fault the end of the process is, and who stays out for it |
 //! | [`config`] | from files to a validated configuration |
 //! | [`admin`] | status, the admin socket, the service manager |
 //! | [`cli`] | the commands |
@@ -28,6 +29,7 @@ pub mod child;
 pub mod cli;
 pub mod component;
 pub mod config;
+pub mod crash;
 pub mod exit;
 mod lock;
 pub mod process;

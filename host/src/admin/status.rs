@@ -90,7 +90,7 @@ pub enum State {
     Unsynced,
     /// It has not come back from a call; the host answers for it.
     Overdue,
-    /// It failed too often and is not called for a time; the host answers for it.
+    /// It failed or crashed too often, and is not called for a time; the host answers for it.
     Quarantined,
     /// There is no instance.
     Failed,
@@ -208,7 +208,10 @@ impl ComponentStatus {
             .served()
             .and_then(|s| s.session.progress().configured);
         let library = member.seat.library();
-        let quarantine = member.seat.quarantine.term();
+        let quarantined_until = member
+            .kept_out()
+            .map(|(_, until)| until)
+            .or_else(|| member.seat.quarantine.term().map(|term| term.until));
         Self {
             name: Some(member.config.name.clone()),
             index: Some(member.config.index),
@@ -221,11 +224,8 @@ impl ComponentStatus {
             version: library.map(|library| library.version.clone()),
             events: configured.map(|configured| configured.events),
             last_error: member.seat.last_error(),
-            quarantine_left_seconds: quarantine.map(|term| {
-                term.until
-                    .saturating_duration_since(Instant::now())
-                    .as_secs()
-            }),
+            quarantine_left_seconds: quarantined_until
+                .map(|until| until.saturating_duration_since(Instant::now()).as_secs()),
             counts: Some(member.seat.counters.counts()),
             updates: Some(member.seat.outbox.counts()),
         }
@@ -261,6 +261,9 @@ fn state_of(member: &Member) -> (State, Option<String>, Instant) {
     let since = member.seat.since();
     if let Some(reason) = member.failure() {
         return (State::Failed, Some(reason), since);
+    }
+    if let Some((reason, _)) = member.kept_out() {
+        return (State::Quarantined, Some(reason), since);
     }
     match member.seat.condition() {
         Condition::Away(absence) => {

@@ -1,5 +1,7 @@
 //! `nri-host run`
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -14,9 +16,11 @@ use crate::component::instance::Source;
 use crate::component::load::{Libraries, Probe};
 use crate::component::watchdog::Watchdog;
 use crate::config::{Config, DEFAULT_LOG, Loaded};
+use crate::crash::handler;
+use crate::crash::history::{History, Opened};
 use crate::exit::ExitReason;
 use crate::process;
-use crate::supervisor::{Absent, Member, Supervisor};
+use crate::supervisor::{Absent, Ended, Member, Supervisor, is_kept_out};
 
 /// Questions that wait for the supervisor; more of them wait in the admin connections.
 const MAX_QUESTIONS: usize = 16;
@@ -38,7 +42,8 @@ pub(super) fn run(common: &CommonArgs) -> ExitReason {
     };
     log.set_level(config.host.log);
     match serve(config, &loaded) {
-        Ok(()) => ExitReason::Done,
+        Ok(Ended::Asked) => ExitReason::Done,
+        Ok(Ended::Stuck) => ExitReason::Stuck,
         Err(error) => {
             tracing::error!("{}", chain(&*error));
             ExitReason::Failure
@@ -46,7 +51,7 @@ pub(super) fn run(common: &CommonArgs) -> ExitReason {
     }
 }
 
-fn serve(config: &Config, loaded: &Loaded) -> Result<(), Box<dyn std::error::Error>> {
+fn serve(config: &Config, loaded: &Loaded) -> Result<Ended, Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -55,7 +60,8 @@ fn serve(config: &Config, loaded: &Loaded) -> Result<(), Box<dyn std::error::Err
         spare_from_signals()?;
         let admin = socket::bind(&config.host)?;
         let notice = Arc::new(Notify::new());
-        let (members, absent) = start_components(config, loaded, &notice)?;
+        let history = watch_for_crashes(&config.host.state_dir)?;
+        let (members, absent) = start_components(config, loaded, &history, &notice)?;
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
             components = members.len(),
@@ -69,10 +75,11 @@ fn serve(config: &Config, loaded: &Loaded) -> Result<(), Box<dyn std::error::Err
             absent,
             notice,
             service,
+            history,
         );
         let (ask, questions) = mpsc::channel(MAX_QUESTIONS);
-        tokio::join!(supervisor.run(questions, stop), socket::serve(admin, ask));
-        Ok(())
+        let (ended, ()) = tokio::join!(supervisor.run(questions, stop), socket::serve(admin, ask));
+        Ok(ended)
     })
 }
 
@@ -110,9 +117,46 @@ fn spare_from_signals() -> std::io::Result<()> {
     Ok(())
 }
 
+/// Tells how the host ended the last time, if by a crash, and has the next crash attributed.
+fn watch_for_crashes(state_dir: &Path) -> std::io::Result<History> {
+    let (history, record) = match History::open(state_dir) {
+        Ok(opened) => {
+            let (history, record) = tell_crashes(opened);
+            (history, Some(record))
+        }
+        Err(error) => {
+            let error = chain(&error);
+            tracing::warn!(error, "crashes cannot be remembered over a restart");
+            (History::default(), None)
+        }
+    };
+    handler::install(record)?;
+    Ok(history)
+}
+
+fn tell_crashes(opened: Opened) -> (History, File) {
+    for crash in &opened.news {
+        if crash.component.is_empty() {
+            let thread = crash.thread.as_str();
+            tracing::error!(thread, "the host ended the last time in {crash}");
+        } else {
+            let component = crash.component.as_str();
+            tracing::error!(component, "it ended the host the last time, in {crash}");
+        }
+    }
+    if opened.damaged {
+        tracing::warn!("some records of crashes were damaged, and are left out");
+    }
+    if let Some(error) = &opened.unsaved {
+        tracing::warn!("{}", chain(error));
+    }
+    (opened.history, opened.record)
+}
+
 fn start_components(
     config: &Config,
     loaded: &Loaded,
+    history: &History,
     notice: &Arc<Notify>,
 ) -> std::io::Result<(Vec<Member>, Vec<Absent>)> {
     let watchdog = Watchdog::start()?;
@@ -139,6 +183,7 @@ fn start_components(
             config,
             &watchdog,
             notice,
+            is_kept_out(history, component),
         )?);
     }
     Ok((members, absent))

@@ -13,9 +13,12 @@ use nri_plugin_api::abi::{
 use tracing::level_filters::LevelFilter;
 
 use super::context::{ConfigError, Context, Replied, Reply};
+use super::inspect::Digest;
 use super::load::Library;
 use super::outbox::{Outbox, UpdateResult};
 use super::policy::{Failure, MAX_REASON, Outcome, cut};
+use crate::config::plugin_name;
+use crate::crash::{Identity, Step, during};
 use crate::runtime::fields::Shape;
 use crate::runtime::session::Call;
 
@@ -44,12 +47,21 @@ pub struct Blueprint {
     pub config: String,
 }
 
+impl Blueprint {
+    /// Whom a crash of an instance from this library is put down to.
+    pub fn identity(&self, library: &Digest) -> Identity {
+        let plugin = plugin_name(self.index, &self.name);
+        Identity::new(plugin, library, &self.config)
+    }
+}
+
 /// An instance of a component, on the thread that created it.
 #[derive(Debug)]
 pub struct Instance {
     library: Arc<Library>,
     instance: *mut c_void,
     context: &'static Context,
+    identity: Identity,
     methods: u64,
     on_result: Option<OnResult>,
 }
@@ -93,23 +105,27 @@ impl Instance {
             reserved: 0,
         };
         let mut instance = std::ptr::null_mut();
+        let identity = blueprint.identity(&library.digest);
         context.expect_create();
-        // SAFETY: the library stays loaded for ever and its pointers were checked when it was
-        // loaded. The table lives for ever; args and all that it points to outlive the call.
-        let status =
-            unsafe { (library.border.create)(context.table(), &raw const args, &raw mut instance) };
+        let status = during(&identity, Step::Create, || {
+            // SAFETY: the library stays loaded for ever and its pointers were checked when it was
+            // loaded. The table lives for ever; args and all that it points to outlive the call.
+            unsafe { (library.border.create)(context.table(), &raw const args, &raw mut instance) }
+        });
         let reason = match context.take_reply() {
             Replied::Yes(Reply { data, .. }) => text(&data),
             _ => format!("create returned {}", status.0),
         };
         let config = context.take_config_errors();
         if status == Status::OK {
+            let on_result = during(&identity, Step::Interface, || on_result(library));
             let instance = Self {
                 library: Arc::clone(library),
                 instance,
                 context,
+                identity,
                 methods: library.methods,
-                on_result: on_result(library),
+                on_result,
             };
             // A mistake that was reported is one: dropping the instance destroys it.
             return match config.is_empty() {
@@ -137,7 +153,7 @@ impl Instance {
         };
         // SAFETY: the library stays loaded for ever; the id is readable. The header binds the
         // component to return null or the interface that was asked for, which stays for ever.
-        let narrowed = unsafe {
+        let narrowed = during(&self.identity, Step::Interface, || unsafe {
             let found =
                 get_interface(METHODS_ID.as_ptr(), METHODS_ID.len()).cast::<MethodsInterface>();
             if found.is_null() || (*found).struct_size < struct_size::<MethodsInterface>() {
@@ -145,7 +161,7 @@ impl Instance {
             } else {
                 (*found).methods.map(|methods| methods(self.instance))
             }
-        };
+        });
         self.methods &= narrowed.unwrap_or(u64::MAX);
         self
     }
@@ -168,16 +184,11 @@ impl Instance {
             }
         };
         self.context.expect_text();
-        // SAFETY: the instance is alive and on its thread; the data outlives the call.
-        let status = unsafe {
-            on_result(
-                self.instance,
-                result.cookie,
-                status,
-                data.as_ptr(),
-                data.len(),
-            )
-        };
+        let (data, len) = (data.as_ptr(), data.len());
+        let status = during(&self.identity, Step::UpdateResult, || {
+            // SAFETY: the instance is alive and on its thread; the data outlives the call.
+            unsafe { on_result(self.instance, result.cookie, status, data, len) }
+        });
         let replied = self.context.take_reply();
         match (status, replied) {
             (Status::DEAD, Replied::Yes(reply)) => Err(Failure::Panic(text(&reply.data))),
@@ -200,9 +211,11 @@ impl Instance {
             payload: call.payload.as_ptr(),
             payload_len: call.payload.len(),
         };
-        // SAFETY: the instance is alive and on its thread; the request and all that it points to
-        // outlive the call.
-        let status = unsafe { (self.library.border.handle)(self.instance, &raw const request) };
+        let status = during(&self.identity, Step::Handle(call), || {
+            // SAFETY: the instance is alive and on its thread; the request and all that it points
+            // to outlive the call.
+            unsafe { (self.library.border.handle)(self.instance, &raw const request) }
+        });
         let replied = self.context.take_reply();
         Handled {
             outcome: outcome(call.method, status, replied),
@@ -214,8 +227,10 @@ impl Instance {
 impl Drop for Instance {
     /// Calls `destroy`.
     fn drop(&mut self) {
-        // SAFETY: the instance is alive and on its thread, and is not used after this.
-        unsafe { (self.library.border.destroy)(self.instance) };
+        during(&self.identity, Step::Destroy, || {
+            // SAFETY: the instance is alive and on its thread, and is not used after this.
+            unsafe { (self.library.border.destroy)(self.instance) };
+        });
         self.context.bury();
     }
 }

@@ -21,6 +21,7 @@ use super::load::{Libraries, Library, LoadError};
 use super::outbox::UpdateResult;
 use super::policy::{Failure, Outcome};
 use super::seat::{Order, Seat, Served};
+use crate::crash;
 use crate::runtime::connection::Patience;
 use crate::runtime::session::{Call, Incoming};
 
@@ -43,6 +44,7 @@ pub fn start(seat: Arc<Seat>, source: Source) -> io::Result<()> {
         .name(format!("nrih:{}", seat.blueprint.name))
         .spawn(move || {
             let _guard = HostPanic(&seat);
+            crash::handler::enter_host_thread();
             Worker {
                 seat: &seat,
                 source,
@@ -110,11 +112,11 @@ impl Worker<'_> {
         for warning in &inspected.warnings {
             tracing::warn!(component = self.seat.policy.plugin, "{warning}");
         }
-        let library = self
-            .source
-            .libraries
-            .load(&inspected)
-            .map_err(|error| not_loaded(path, &*error))?;
+        let identity = self.seat.blueprint.identity(&inspected.digest);
+        let library = crash::during(&identity, crash::Step::Load, || {
+            self.source.libraries.load(&inspected)
+        })
+        .map_err(|error| not_loaded(path, &*error))?;
         Ok(Arc::clone(self.seat.loaded(library)))
     }
 

@@ -47,6 +47,8 @@ pub enum Condition {
     Away(Absence),
     /// There is no instance.
     NotCreated(NotCreated),
+    /// It crashed the host too often: its thread is not started.
+    KeptOut,
     /// It was destroyed, at the host's wish.
     Stopped,
 }
@@ -180,7 +182,7 @@ impl Seat {
         let inner = self.lock();
         match inner.condition {
             // Nothing is lost when the process ends meanwhile.
-            Condition::Loading | Condition::Stopped => true,
+            Condition::Loading | Condition::Stopped | Condition::KeptOut => true,
             Condition::Away(_) => inner
                 .session
                 .as_ref()
@@ -228,6 +230,11 @@ impl Seat {
         }
         self.bell.notify_one();
         Ok(served)
+    }
+
+    /// The component's thread is not started for now.
+    pub fn keep_out(&self) {
+        self.set(Condition::KeptOut);
     }
 
     /// Has an instance made, after there was none. `false`: nobody is there to make it any more.

@@ -15,6 +15,7 @@ use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
 use super::seat::{Seat, Served};
+use crate::crash;
 use crate::lock::lock;
 use crate::runtime::session::End;
 
@@ -68,7 +69,10 @@ impl Watchdog {
         let on_thread = watchdog.clone();
         thread::Builder::new()
             .name("nrih-watchdog".to_owned())
-            .spawn(move || on_thread.run())?;
+            .spawn(move || {
+                crash::handler::enter_host_thread();
+                on_thread.run();
+            })?;
         Ok(watchdog)
     }
 

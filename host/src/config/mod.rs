@@ -29,6 +29,7 @@ use tracing::level_filters::LevelFilter;
 
 pub use mistake::{BrokenComponent, Mistake, Oddity, Problem, Scope, Warning};
 pub use origin::{Location, Origin};
+pub(crate) use settings::plugin_name;
 pub use settings::{
     ComponentConfig, Config, DEFAULT_COMPONENT_DIR, DEFAULT_CONFIG_FILE,
     DEFAULT_FAIL_EXEMPT_NAMESPACE, DEFAULT_LOG, DEFAULT_QUARANTINE_FAILURES,

@@ -137,6 +137,11 @@ impl ComponentConfig {
         plugin_name(self.index, &self.name)
     }
 
+    /// `[component.config]` as a JSON object.
+    pub fn config_json(&self) -> String {
+        Value::Object(self.config.clone()).to_string()
+    }
+
     /// Where a key of `[component.config]` was written.
     ///
     /// `key` is a path such as `allow_devices[0].path`; the empty one is the table itself. When no

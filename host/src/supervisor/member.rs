@@ -7,9 +7,11 @@ use nri_plugin_api::abi::Method;
 use tokio::sync::Notify;
 
 use super::backoff::{Backoff, SessionBudget};
+use super::kept_out::Exile;
 use super::reason;
 use super::reset::Deed;
 use super::socket::Trouble;
+use super::stuck::StuckWatch;
 use crate::component::border::{Blueprint, NotCreated};
 use crate::component::context::ConfigError;
 use crate::component::instance::{self, Source};
@@ -18,6 +20,8 @@ use crate::component::policy::Policy;
 use crate::component::seat::{Absence, Condition, Seat, Served};
 use crate::component::watchdog::Watchdog;
 use crate::config::{ComponentConfig, Config, OnFailure, RuntimeConfig};
+use crate::crash::history::KeptOut;
+use crate::crash::record::Crash;
 use crate::runtime::connection::{Connection, Lost};
 use crate::runtime::session::{End, Progress, Registration, Session};
 use crate::runtime::traffic::Traffic;
@@ -70,10 +74,14 @@ pub struct Member {
     socket_changed: Option<Instant>,
     resynced: Option<Instant>,
     reported: Option<String>,
+    pub(super) exile: Option<Exile>,
+    pub(super) stuck: StuckWatch,
+    /// The host is to end because of this component, for this reason.
+    pub(super) ends_host: Option<Crash>,
 }
 
 impl Member {
-    /// Starts the component's thread, which creates the instance.
+    /// Starts the component's thread, which creates the instance; later, if it stays out for now.
     ///
     /// # Errors
     ///
@@ -84,6 +92,7 @@ impl Member {
         host: &Config,
         watchdog: &Watchdog,
         notice: &Arc<Notify>,
+        kept_out: Option<KeptOut>,
     ) -> std::io::Result<Self> {
         let policy = Policy {
             plugin: config.plugin_name(),
@@ -95,7 +104,7 @@ impl Member {
         let blueprint = Blueprint {
             name: config.name.clone(),
             index: config.index,
-            config: serde_json::Value::Object(config.config.clone()).to_string(),
+            config: config.config_json(),
         };
         let seat = Arc::new(Seat::new(
             blueprint,
@@ -104,8 +113,21 @@ impl Member {
             watchdog.clone(),
             Arc::clone(notice),
         ));
-        instance::start(Arc::clone(&seat), source)?;
         let now = Instant::now();
+        let exile = match kept_out {
+            None => {
+                instance::start(Arc::clone(&seat), source)?;
+                None
+            }
+            Some(crashes) => {
+                seat.keep_out();
+                let exile = Exile::new(source, crashes, now);
+                let component = config.plugin_name();
+                let reason = exile.reason();
+                tracing::error!(component, reason, "stays out for a while");
+                Some(exile)
+            }
+        };
         Ok(Self {
             config,
             seat,
@@ -125,6 +147,9 @@ impl Member {
             socket_changed: None,
             resynced: None,
             reported: None,
+            exile,
+            stuck: StuckWatch::default(),
+            ends_host: None,
         })
     }
 
@@ -222,7 +247,11 @@ impl Member {
         let creating = self.observe_instance(now);
         let quarantine = self.observe_quarantine(now);
         let session = self.observe_session(now);
-        [creating, quarantine, session].into_iter().flatten().min()
+        let stuck = self.observe_stuck(now);
+        [creating, quarantine, session, stuck]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// The wait is over: the runtime's socket is new.
@@ -238,6 +267,9 @@ impl Member {
     /// there was to do.
     pub fn reset(&mut self) -> Vec<Deed> {
         let mut done = Vec::new();
+        if self.let_in(Instant::now()) {
+            done.push(Deed::QuarantineEnded);
+        }
         if self.seat.quarantine.reset() {
             tracing::info!(component = self.plugin(), "its quarantine is ended");
             // What it missed is made up for at once.
@@ -291,6 +323,9 @@ impl Member {
         let condition = self.seat.condition();
         if let Condition::NotCreated(why) = &condition {
             return self.observe_no_instance(why, now);
+        }
+        if let Condition::KeptOut = condition {
+            return self.observe_exile(now);
         }
         let (_, limit) = making(&condition)?;
         Some(self.seat.since() + limit).filter(|limit| *limit > now)

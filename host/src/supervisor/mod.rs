@@ -6,10 +6,12 @@
 
 mod backoff;
 mod gate;
+mod kept_out;
 mod member;
 mod reason;
 mod reset;
 mod socket;
+mod stuck;
 mod updates;
 mod watch;
 
@@ -19,12 +21,14 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc, oneshot};
 
+pub use kept_out::is_kept_out;
 pub use member::{Member, SessionState};
 pub use reset::{Deed, Reset, ResetError};
 
 use crate::admin::notify::ServiceManager;
 use crate::admin::status::Status;
 use crate::config::BrokenComponent;
+use crate::crash::history::History;
 use crate::runtime::connection::Connection;
 use crate::runtime::traffic::Traffic;
 use gate::Gate;
@@ -89,6 +93,15 @@ pub enum Question {
     },
 }
 
+/// Why the supervisor ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was asked to.
+    Asked,
+    /// A component is stuck and wants the host to be started anew.
+    Stuck,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct Supervisor {
@@ -98,6 +111,7 @@ pub struct Supervisor {
     notice: Arc<Notify>,
     updates: Updates,
     service: ServiceManager,
+    history: History,
     started: Instant,
 }
 
@@ -109,6 +123,7 @@ impl Supervisor {
         absent: Vec<Absent>,
         notice: Arc<Notify>,
         service: ServiceManager,
+        history: History,
     ) -> Self {
         let traffic = Arc::new(Traffic::new(Arc::clone(&notice)));
         Self {
@@ -118,24 +133,45 @@ impl Supervisor {
             notice,
             updates: Updates::new(traffic),
             service,
+            history,
             started: Instant::now(),
         }
     }
 
-    /// Serves until `stop` is done, then ends every component in order.
-    pub async fn run(mut self, mut questions: mpsc::Receiver<Question>, stop: impl Future) {
+    /// Serves until `stop` is done or a component is stuck that asks for it, then ends every
+    /// component in order.
+    pub async fn run(
+        mut self,
+        mut questions: mpsc::Receiver<Question>,
+        stop: impl Future,
+    ) -> Ended {
         let mut stop = std::pin::pin!(stop);
-        loop {
+        let ended = loop {
             let next = self.step(Instant::now());
+            if self.ends_for_stuck() {
+                break Ended::Stuck;
+            }
             tokio::select! {
                 () = self.notice.notified() => {}
                 () = sleep_until(next) => {}
                 () = self.gate.changed() => self.socket_changed(),
                 Some(question) = questions.recv() => self.answer(question),
-                _ = &mut stop => break,
+                _ = &mut stop => break Ended::Asked,
             }
-        }
+        };
         self.wind_down().await;
+        ended
+    }
+
+    /// Whether the host is to be started anew because of a component, which is held against it.
+    fn ends_for_stuck(&mut self) -> bool {
+        let Some(stuck) = self.members.iter_mut().find_map(|m| m.ends_host.take()) else {
+            return false;
+        };
+        if let Err(error) = self.history.add(stuck) {
+            tracing::warn!("{}", crate::chain(&error));
+        }
+        true
     }
 
     /// Does what is due, and says when something will be due next.

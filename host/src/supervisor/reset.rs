@@ -86,15 +86,20 @@ impl Supervisor {
     pub(super) fn reset(&mut self, name: &str) -> Result<Vec<Reset>, ResetError> {
         let meant =
             |member: &&mut super::Member| member.config.name == name || member.plugin() == name;
-        let resets: Vec<Reset> = self
-            .members
-            .iter_mut()
-            .filter(meant)
-            .map(|member| Reset {
-                done: member.reset(),
-                component: member.plugin().to_owned(),
-            })
-            .collect();
+        let mut resets = Vec::new();
+        for member in self.members.iter_mut().filter(meant) {
+            let component = member.plugin().to_owned();
+            if let Err(error) = self.history.forget(&component) {
+                let error = crate::chain(&error);
+                tracing::warn!(
+                    component,
+                    error,
+                    "its crashes are known again after a restart"
+                );
+            }
+            let done = member.reset();
+            resets.push(Reset { component, done });
+        }
         match resets[..] {
             [] => Err(self.why_none(name)),
             _ => Ok(resets),

@@ -7,6 +7,7 @@ mod record;
 mod scene;
 
 mod config;
+mod crash;
 mod creation;
 mod cut;
 mod deadlines;

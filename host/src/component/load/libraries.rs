@@ -11,6 +11,7 @@ use super::super::inspect::{Digest, Inspected};
 use super::private_copy::{CopyError, PrivateCopy};
 use super::probe::{Probe, ProbeError};
 use super::{Library, MapError, map};
+use crate::crash::handler::library_comes;
 use crate::lock::lock;
 
 /// Why an inspected library could not be loaded.
@@ -126,6 +127,7 @@ impl Libraries {
             // Also if loading fails: the runtime may be there by then.
             inner.go = Some(inspected.path.clone());
         }
+        library_comes(&inspected.path);
         let mapped = map(copy.into_file(), &inspected.note)?;
         Ok(Arc::new(Library {
             path: inspected.path.clone(),

@@ -24,7 +24,7 @@ fn member(keys: &str) -> Member {
     };
     let watchdog = Watchdog::start().unwrap();
     let notice = Arc::new(Notify::new());
-    Member::start(component, source, &config, &watchdog, &notice).unwrap()
+    Member::start(component, source, &config, &watchdog, &notice, None).unwrap()
 }
 
 #[test]

@@ -1,0 +1,154 @@
+//! Components that stay out because they ended the whole host too often: by crashes, or by calls
+//! that never returned.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use super::RETRY;
+use super::member::{CREATE_LIMIT, Member};
+use super::stuck::{Look, STUCK_LIMIT};
+use crate::component::inspect::inspect;
+use crate::component::instance::{self, Source};
+use crate::config::{ComponentConfig, OnStuck, QuarantineConfig};
+use crate::crash::doing::fingerprint;
+use crate::crash::history::{History, KeptOut, seconds};
+use crate::crash::record::Crash;
+
+/// What a component that stays out waits for.
+#[derive(Debug)]
+pub(super) struct Exile {
+    source: Source,
+    crashes: KeptOut,
+    until: Instant,
+}
+
+impl Exile {
+    pub(super) fn new(source: Source, crashes: KeptOut, now: Instant) -> Self {
+        let until = now + crashes.time;
+        Self {
+            source,
+            crashes,
+            until,
+        }
+    }
+
+    /// For a person.
+    pub(super) fn reason(&self) -> String {
+        let KeptOut { crashes, last, .. } = &self.crashes;
+        format!("it ended the whole host {crashes} times, last in {last}")
+    }
+}
+
+/// Whether a component that is configured like this stays out now.
+pub fn is_kept_out(history: &History, config: &ComponentConfig) -> Option<KeptOut> {
+    let component = config.plugin_name();
+    if !history.knows(&component) {
+        return None;
+    }
+    let print = current_fingerprint(config)?;
+    history.kept_out(&component, &print, counted(config), SystemTime::now())
+}
+
+/// As `quarantine` of the component says, but wide enough for restarts that take a minute each.
+fn counted(config: &ComponentConfig) -> QuarantineConfig {
+    let QuarantineConfig { failures, window } = config.quarantine;
+    let window = match config.on_stuck {
+        OnStuck::Leave => window,
+        OnStuck::RestartHost => window.max(2 * STUCK_LIMIT * failures),
+    };
+    QuarantineConfig { failures, window }
+}
+
+/// That of the file as it is now; `None` if it cannot be loaded anyway.
+fn current_fingerprint(config: &ComponentConfig) -> Option<String> {
+    let inspected = inspect(&config.library).ok()?;
+    Some(fingerprint(&inspected.digest, &config.config_json()))
+}
+
+impl Member {
+    /// Why the component stays out, and until when, if it does.
+    pub fn kept_out(&self) -> Option<(String, Instant)> {
+        let exile = self.exile.as_ref()?;
+        Some((exile.reason(), exile.until))
+    }
+
+    /// Lets a component in that stays out. Returns whether it did.
+    pub fn let_in(&mut self, now: Instant) -> bool {
+        let Some(exile) = &mut self.exile else {
+            return false;
+        };
+        exile.until = now;
+        self.observe_exile(now);
+        true
+    }
+
+    pub(super) fn observe_exile(&mut self, now: Instant) -> Option<Instant> {
+        let mut exile = self.exile.take()?;
+        if exile.until > now {
+            let until = exile.until;
+            self.exile = Some(exile);
+            return Some(until);
+        }
+        self.seat.create_again();
+        match instance::start(Arc::clone(&self.seat), exile.source.clone()) {
+            Ok(()) => {
+                tracing::warn!(component = self.plugin(), "let in again");
+                Some(now + CREATE_LIMIT)
+            }
+            Err(error) => {
+                tracing::error!(component = self.plugin(), %error, "no thread can be started");
+                self.seat.keep_out();
+                exile.until = now + RETRY;
+                self.exile = Some(exile);
+                Some(now + RETRY)
+            }
+        }
+    }
+
+    /// Says once that the component is stuck, and wants the host to restart if that is configured.
+    pub(super) fn observe_stuck(&mut self, now: Instant) -> Option<Instant> {
+        let (condition, since) = (self.seat.condition(), self.seat.since());
+        let step = match self.stuck.look(&condition, since, now) {
+            Look::NothingNew => return None,
+            Look::Away(until) => return Some(until),
+            Look::Stuck(step) => step,
+        };
+        let component = self.plugin();
+        let last_error = self.seat.last_error();
+        match self.config.on_stuck {
+            OnStuck::Leave => {
+                tracing::warn!(
+                    component,
+                    step,
+                    last_error,
+                    "is stuck; the host answers for it"
+                );
+            }
+            OnStuck::RestartHost => {
+                tracing::error!(
+                    component,
+                    step,
+                    last_error,
+                    "is stuck; the host ends for it"
+                );
+                self.ends_host = Some(self.stuck_in(step));
+            }
+        }
+        None
+    }
+
+    fn stuck_in(&self, step: &str) -> Crash {
+        let fingerprint = match self.seat.library() {
+            Some(library) => Some(self.seat.blueprint.identity(&library.digest).fingerprint),
+            None => current_fingerprint(&self.config),
+        };
+        Crash {
+            time: seconds(SystemTime::now()),
+            component: self.plugin().to_owned(),
+            fingerprint: fingerprint.unwrap_or_default(),
+            step: step.to_owned(),
+            cause: format!("not back after {} s", STUCK_LIMIT.as_secs()),
+            ..Crash::default()
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Components that end the whole process: who is said to have done it, and who stays out for it.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use anyhow::Result;
+use nix::sys::signal::Signal;
+use nri_host_tests::artifacts::c_component;
+use nri_host_tests::fake_runtime::{FakeRuntime, Profile};
+use nri_host_tests::host::{Builder, Component, Host, State};
+use nri_host_tests::pods;
+use serde_json::json;
+use tempfile::TempDir;
+
+/// A runtime, and hosts that come and go over the same state.
+struct Node {
+    runtime: FakeRuntime,
+    folder: TempDir,
+}
+
+impl Node {
+    async fn new() -> Result<Self> {
+        Ok(Self {
+            runtime: FakeRuntime::start(Profile::newest()).await?,
+            folder: tempfile::tempdir()?,
+        })
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn host(&self) -> Builder {
+        Host::builder()
+            .socket(self.runtime.socket())
+            .set("state_dir", self.state().display().to_string())
+    }
+
+    /// Runs a host with this component beside a good one until a call about a container ends it.
+    async fn crash(&self, subject: Component) -> Result<Dead> {
+        let mut host = self
+            .host()
+            .component(subject)
+            .component(Component::faulty("bystander", 90, json!({})))
+            .start()?;
+        let plugin = self.runtime.plugin("10-subject").await?;
+        self.runtime.plugin("90-bystander").await?;
+        let pod = pods::pod("web-0").namespace("shop").build();
+        let container = pods::container(&pod, "server").build();
+        let answer = plugin.create_container(&pod, &container).await;
+        assert!(answer.is_err(), "answered: {answer:?}\n{}", host.log());
+        Dead::await_end_of(&mut host).await
+    }
+}
+
+/// How a host ended.
+struct Dead {
+    status: ExitStatus,
+    log: String,
+}
+
+impl Dead {
+    async fn await_end_of(host: &mut Host) -> Result<Self> {
+        let status = host.ended().await?;
+        let log = host.log();
+        Ok(Self { status, log })
+    }
+
+    /// The lines that put the end down to somebody.
+    fn verdicts(&self) -> Vec<&str> {
+        let lines = self.log.lines();
+        lines
+            .filter(|line| line.starts_with("nri-host: "))
+            .collect()
+    }
+}
+
+fn crashes(crash: &str, place: &str) -> Result<Component> {
+    let library = c_component("crashes")?;
+    Ok(Component::new("subject", 10, library).config(json!({ "crash": crash, "in": place })))
+}
+
+const CALL: &str =
+    "component 10-subject crashed in CreateContainer for container server of pod shop/web-0";
+
+#[tokio::test]
+async fn the_process_dies_of_a_fault_as_ever_and_it_is_put_down_to_the_call() -> Result<()> {
+    let mut faults = vec![
+        ("segv", Signal::SIGSEGV, "SIGSEGV at address 0x10"),
+        ("bus", Signal::SIGBUS, "SIGBUS at address 0x"),
+        ("abort", Signal::SIGABRT, "SIGABRT"),
+        ("raise", Signal::SIGSEGV, "SIGSEGV"),
+        // Rust's own handler tells it and aborts.
+        ("overflow", Signal::SIGABRT, "SIGSEGV at address 0x"),
+    ];
+    if cfg!(target_arch = "x86_64") {
+        faults.push(("ill", Signal::SIGILL, "SIGILL at address 0x"));
+        faults.push(("fpe", Signal::SIGFPE, "SIGFPE at address 0x"));
+    }
+    for (fault, signal, cause) in faults {
+        let node = Node::new().await?;
+        let dead = node.crash(crashes(fault, "CreateContainer")?).await?;
+        let verdicts = dead.verdicts();
+        assert_eq!(
+            dead.status.signal(),
+            Some(signal as i32),
+            "{fault}\n{}",
+            dead.log
+        );
+        assert_eq!(verdicts.len(), 1, "{fault}: {}", dead.log);
+        let expected = format!("nri-host: {CALL}: {cause}");
+        assert!(verdicts[0].starts_with(&expected), "{fault}: {}", dead.log);
+        if fault == "overflow" {
+            assert!(
+                dead.log.contains("has overflowed its stack"),
+                "{}",
+                dead.log
+            );
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_component_that_calls_exit_is_told_with_its_status() -> Result<()> {
+    let node = Node::new().await?;
+    let dead = node.crash(crashes("exit", "CreateContainer")?).await?;
+    assert_eq!(dead.status.code(), Some(3));
+    assert_eq!(
+        dead.verdicts(),
+        [
+            "nri-host: component 10-subject ended the process in CreateContainer for container \
+          server of pod shop/web-0: exit(3)"
+        ]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_next_start_tells_who_it_was_and_goes_on() -> Result<()> {
+    let node = Node::new().await?;
+    let subject = crashes("segv", "CreateContainer")?;
+    node.crash(subject.clone()).await?;
+    let host = node.host().component(subject).start()?;
+    node.runtime.plugin("10-subject").await?;
+    let log = host.log();
+    let told = log
+        .lines()
+        .find(|line| line.contains("ended the host the last time"));
+    let told = told.unwrap_or_else(|| panic!("not told:\n{log}"));
+    for word in [
+        "ERROR",
+        "subject",
+        "CreateContainer",
+        "server",
+        "shop/web-0",
+        "SIGSEGV",
+    ] {
+        assert!(told.contains(word), "{word} is missing: {told}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn crashes_outside_of_calls_are_put_down_to_what_was_under_way() -> Result<()> {
+    for (place, step) in [("create", "create"), ("methods", "get_interface")] {
+        let node = Node::new().await?;
+        let mut host = node.host().component(crashes("segv", place)?).start()?;
+        let dead = Dead::await_end_of(&mut host).await?;
+        assert_eq!(
+            dead.verdicts(),
+            [format!(
+                "nri-host: component 10-subject crashed in {step}: SIGSEGV at address 0x10"
+            )]
+        );
+    }
+    let node = Node::new().await?;
+    let mut host = node
+        .host()
+        .component(crashes("abort", "destroy")?)
+        .start()?;
+    node.runtime.plugin("10-subject").await?;
+    host.signal(Signal::SIGTERM)?;
+    let dead = Dead::await_end_of(&mut host).await?;
+    assert_eq!(dead.status.signal(), Some(Signal::SIGABRT as i32));
+    assert_eq!(
+        dead.verdicts(),
+        ["nri-host: component 10-subject crashed in destroy: SIGABRT"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_crash_in_a_constructor_is_put_down_to_the_library() -> Result<()> {
+    let node = Node::new().await?;
+    let mut host = node
+        .host()
+        .env("CRASH_IN_CONSTRUCTOR", "1")
+        .component(crashes("none", "none")?)
+        .start()?;
+    let dead = Dead::await_end_of(&mut host).await?;
+    assert_eq!(
+        dead.verdicts(),
+        [
+            "nri-host: component 10-subject crashed in the constructors of its library: SIGSEGV at \
+          address 0x10"
+        ]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_crash_on_a_thread_of_a_component_s_own_is_told_and_held_against_nobody() -> Result<()> {
+    let node = Node::new().await?;
+    let subject = crashes("thread", "CreateContainer")?.set("quarantine", once());
+    let dead = node.crash(subject.clone()).await?;
+    assert_eq!(dead.status.signal(), Some(Signal::SIGSEGV as i32));
+    assert_eq!(
+        dead.verdicts(),
+        [
+            "nri-host: the process ended on a thread named \"worker\" that is not the host's; which \
+          component started it is not known: SIGSEGV at address 0x10"
+        ]
+    );
+    let alone = Node::new().await?;
+    let mut host = alone.host().component(subject.clone()).start()?;
+    let plugin = alone.runtime.plugin("10-subject").await?;
+    let pod = pods::pod("web-0").build();
+    let container = pods::container(&pod, "server").build();
+    assert!(plugin.create_container(&pod, &container).await.is_err());
+    let dead = Dead::await_end_of(&mut host).await?;
+    assert!(
+        dead.verdicts()[0].contains("the only library that is loaded is ")
+            && dead.verdicts()[0].contains("libcrashes.so"),
+        "{}",
+        dead.log
+    );
+    let host = node.host().component(subject).start()?;
+    host.wait_state("subject", State::Active).await?;
+    host.logged("a thread that is not the host's").await
+}
+
+#[tokio::test]
+async fn a_signal_from_outside_is_put_down_to_nobody() -> Result<()> {
+    let node = Node::new().await?;
+    let mut host = node.host().component(crashes("none", "none")?).start()?;
+    node.runtime.plugin("10-subject").await?;
+    host.signal(Signal::SIGABRT)?;
+    let dead = Dead::await_end_of(&mut host).await?;
+    assert_eq!(dead.status.signal(), Some(Signal::SIGABRT as i32));
+    assert!(dead.verdicts().is_empty(), "{}", dead.log);
+    let mut host = node.host().component(crashes("none", "none")?).start()?;
+    host.wait_state("subject", State::Active).await?;
+    assert!(!host.log().contains("the last time"), "{}", host.log());
+    let (status, _) = host.stop().await?;
+    assert_eq!(status.code(), Some(0));
+    Ok(())
+}
+
+/// `quarantine` after a single crash.
+fn once() -> toml::Table {
+    toml::Table::from_iter([("failures".to_owned(), 1.into())])
+}
+
+#[tokio::test]
+async fn a_component_that_crashes_too_often_stays_out_and_the_others_serve() -> Result<()> {
+    let node = Node::new().await?;
+    let twice = toml::Table::from_iter([("failures".to_owned(), 2.into())]);
+    let subject = crashes("segv", "CreateContainer")?
+        .set("quarantine", twice)
+        .set("required", true);
+    for _ in 0..2 {
+        node.crash(subject.clone()).await?;
+    }
+    let mut host = node
+        .host()
+        .component(subject)
+        .component(Component::faulty("bystander", 90, json!({})))
+        .start()?;
+    let bystander = node.runtime.plugin("90-bystander").await?;
+    let status = host.wait_state("subject", State::Quarantined).await?;
+    let reason = status.reason.unwrap_or_default();
+    for part in [
+        "2 times",
+        "CreateContainer for container server of pod shop/web-0: SIGSEGV",
+    ] {
+        assert!(reason.contains(part), "{reason}");
+    }
+    let pod = pods::pod("web-0").build();
+    let container = pods::container(&pod, "server").build();
+    bystander.create_container(&pod, &container).await?;
+    assert_eq!(node.runtime.active(), ["90-bystander"]);
+    assert!(!host.status().await?.ready);
+    let (status, _) = host.stop().await?;
+    assert_eq!(status.code(), Some(0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn another_library_or_configuration_lets_a_component_in_again() -> Result<()> {
+    let node = Node::new().await?;
+    let library = node.folder.path().join("libcrashes.so");
+    fs::copy(c_component("crashes")?, &library)?;
+    let subject = |crash: &str| {
+        Component::new("subject", 10, &library)
+            .config(json!({ "crash": crash, "in": "CreateContainer" }))
+            .set("quarantine", once())
+    };
+    node.crash(subject("segv")).await?;
+    let mut host = node.host().component(subject("segv")).start()?;
+    host.wait_state("subject", State::Quarantined).await?;
+    host.stop().await?;
+
+    let mut host = node.host().component(subject("none")).start()?;
+    host.wait_state("subject", State::Active).await?;
+    host.stop().await?;
+
+    let mut changed = fs::read(&library)?;
+    changed.extend_from_slice(b"a newer version");
+    replace(&library, &changed)?;
+    let host = node.host().component(subject("segv")).start()?;
+    host.wait_state("subject", State::Active).await?;
+    Ok(())
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::remove_file(path)?;
+    fs::write(path, bytes)?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn damaged_records_are_told_and_are_no_obstacle() -> Result<()> {
+    let node = Node::new().await?;
+    let subject = crashes("segv", "CreateContainer")?.set("quarantine", once());
+    for file in ["last-crash.jsonl", "crashes.jsonl"] {
+        node.crash(subject.clone()).await?;
+        fs::write(
+            node.state().join(file),
+            b"{\"time\":-1}\n\xff\0[[[[\n{\"time\"",
+        )?;
+        let mut host = node.host().component(subject.clone()).start()?;
+        host.logged("some records of crashes were damaged").await?;
+        host.wait_status("an answer", |_| true).await?;
+        host.stop().await?;
+        fs::remove_dir_all(node.state())?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_a_state_folder_crashes_are_still_put_down_to_somebody() -> Result<()> {
+    let node = Node::new().await?;
+    fs::write(node.state(), "a file where the folder should be")?;
+    let dead = node.crash(crashes("segv", "CreateContainer")?).await?;
+    assert_eq!(dead.status.signal(), Some(Signal::SIGSEGV as i32));
+    assert_eq!(dead.verdicts().len(), 1, "{}", dead.log);
+    let warnings = dead.log.matches("crashes cannot be remembered").count();
+    assert_eq!(warnings, 1, "{}", dead.log);
+    Ok(())
+}
