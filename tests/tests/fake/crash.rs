@@ -229,7 +229,7 @@ async fn a_crash_on_a_thread_of_a_component_s_own_is_told_and_held_against_nobod
     let plugin = alone.runtime.plugin("10-subject").await?;
     let pod = pods::pod("web-0").build();
     let container = pods::container(&pod, "server").build();
-    assert!(plugin.create_container(&pod, &container).await.is_err());
+    plugin.create_container(&pod, &container).await.unwrap_err();
     let dead = Dead::await_end_of(&mut host).await?;
     assert!(
         dead.verdicts()[0].contains("the only library that is loaded is ")
@@ -295,6 +295,24 @@ async fn a_component_that_crashes_too_often_stays_out_and_the_others_serve() -> 
     assert!(!host.status().await?.ready);
     let (status, _) = host.stop().await?;
     assert_eq!(status.code(), Some(0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_reset_lets_a_component_in_that_stays_out_and_forgets_its_crashes() -> Result<()> {
+    let node = Node::new().await?;
+    let subject = crashes("segv", "CreateContainer")?.set("quarantine", once());
+    node.crash(subject.clone()).await?;
+    let mut host = node.host().component(subject.clone()).start()?;
+    let quarantined = host.wait_state("subject", State::Quarantined).await?;
+    assert!(quarantined.count("quarantine_left_seconds") > Some(0));
+    let reset = host.run(&["reset", "subject"]).await?;
+    assert_eq!(reset.code, Some(0), "{reset:?}");
+    assert!(reset.stdout.contains("quarantine is ended"), "{reset:?}");
+    node.runtime.plugin("10-subject").await?;
+    host.stop().await?;
+    let host = node.host().component(subject).start()?;
+    host.wait_state("subject", State::Active).await?;
     Ok(())
 }
 
