@@ -175,12 +175,25 @@ pub fn c_component(name: &str) -> Result<PathBuf> {
 }
 
 fn compile(name: &str, target: &Path) -> Result<PathBuf> {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = target.join("c-components");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let library = folder.join(format!("lib{name}.so"));
     // Other test programs may do the same at this moment, so it appears in one step.
     let unfinished = folder.join(format!("lib{name}.so.{}", std::process::id()));
+    compile_c_component(name, &[], &unfinished)?;
+    fs::rename(&unfinished, &library)
+        .with_context(|| format!("cannot put {} into place", library.display()))?;
+    Ok(library)
+}
+
+/// Compiles a component written in C, `tests/components/NAME.c`, with further arguments for the
+/// compiler, such as `-DNAME=VALUE`.
+///
+/// # Errors
+///
+/// As [`c_component`].
+pub fn compile_c_component(name: &str, arguments: &[&str], library: &Path) -> Result<()> {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let status = Command::new(compiler)
         .args([
@@ -190,12 +203,11 @@ fn compile(name: &str, target: &Path) -> Result<PathBuf> {
         .arg("-I")
         .arg(tests.join("../plugin-api/include"))
         .arg(tests.join("components").join(format!("{name}.c")))
+        .args(arguments)
         .arg("-o")
-        .arg(&unfinished)
+        .arg(library)
         .status()
         .context("cannot run the C compiler")?;
     ensure!(status.success(), "compiling {name}.c: {status}");
-    fs::rename(&unfinished, &library)
-        .with_context(|| format!("cannot put {} into place", library.display()))?;
-    Ok(library)
+    Ok(())
 }

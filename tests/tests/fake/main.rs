@@ -7,6 +7,7 @@ mod record;
 mod scene;
 
 mod config;
+mod constructors;
 mod crash;
 mod creation;
 mod cut;
