@@ -5,12 +5,13 @@
 //! that the component does not handle or nobody knows. Everything else comes out of
 //! [`Session::next`], in one form whichever dialect the runtime speaks.
 
+mod handshake;
 mod progress;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nri_plugin_api::abi::Method;
 use nri_plugin_api::api;
@@ -19,12 +20,12 @@ use tokio::sync::Notify;
 use ttrpc::proto::{Code, Request, Response};
 
 use super::connection::{Connection, Lost, Patience};
-use super::fields::{self, Chunk, Malformed};
+use super::fields::{self, Malformed};
 use super::mux::{Message, PLUGIN_STREAM, RUNTIME_STREAM};
 use super::traffic::Traffic;
 use super::ttrpc::{Answer, IncomingRequest, MAX_BODY, MessageKind, Outgoing, encode};
-use super::version::{EVENTS_BEFORE_0_10, RuntimeVersion, event_mask};
 use crate::lock::lock;
+use handshake::Synchronization;
 pub use progress::{Configured, End, Progress, Unsynchronized};
 
 const PLUGIN_SERVICE: &str = "nri.pkg.api.v1alpha1.Plugin";
@@ -35,8 +36,6 @@ const REGISTER_CALL: u32 = 1;
 const FIRST_UPDATE_CALL: u32 = 3;
 /// Time that a runtime gives a call when it does not say: NRI's default.
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
-/// Most that is kept of a synchronization: some 100,000 containers.
-const MAX_SYNCHRONIZE: usize = 256 << 20;
 
 /// Who registers, and for what.
 #[derive(Clone, Debug)]
@@ -91,25 +90,6 @@ pub enum Incoming {
         /// The encoded `UpdateContainersResponse`, or the text of an error.
         answer: Result<Vec<u8>, String>,
     },
-}
-
-/// A synchronization under way.
-#[derive(Default)]
-struct Synchronization {
-    /// The chunks so far.
-    joined: Vec<u8>,
-    /// When it began, and the time that the runtime gives it: all chunks share one limit.
-    begun: Option<(Instant, Duration)>,
-}
-
-impl Synchronization {
-    /// Set when an answer now is later than one that the runtime surely has in time.
-    fn lateness(&self) -> Option<Unsynchronized> {
-        let (begun, limit) = self.begun?;
-        let after = begun.elapsed();
-        // The request was under way for a while before it was read, and the answer will be.
-        (after > limit - limit / 20).then_some(Unsynchronized::Late { after, limit })
-    }
 }
 
 /// A request that the host itself answers.
@@ -311,22 +291,6 @@ impl Session {
         self.connection.stop_reading();
     }
 
-    /// The synchronization was answered, by something `good` or by an error. The session is active,
-    /// unless the runtime has given it up.
-    fn synchronized(&self, good: bool) {
-        let late = std::mem::take(&mut *lock(&self.synchronization)).lateness();
-        let refused = (!good).then_some(Unsynchronized::Refused);
-        if let Some(failure) = late.or(refused)
-            && lock(&self.progress).synchronized.is_none()
-        {
-            self.end(End::Unsynchronized(failure));
-            return;
-        }
-        self.advance(|progress| {
-            progress.synchronized.get_or_insert_with(Instant::now);
-        });
-    }
-
     fn advance(&self, change: impl FnOnce(&mut Progress)) {
         change(&mut lock(&self.progress));
         self.notice.notify_one();
@@ -378,7 +342,7 @@ impl Session {
         }
         match answer {
             Ok(_) => self.advance(|progress| progress.registered = true),
-            Err(text) => drop(self.end(End::Refused(text))),
+            Err(text) => drop(self.end(End::Refused(handshake::short(text)))),
         }
         None
     }
@@ -437,88 +401,6 @@ impl Session {
             (_, None) => Err(Answer::unimplemented(request.service, request.method).into()),
         }
     }
-
-    fn configure(&self, payload: &[u8]) -> HostAnswer {
-        let request = match api::ConfigureRequest::parse_from_bytes(payload) {
-            Ok(request) => request,
-            Err(error) => {
-                return invalid(&format_args!("the configuration cannot be read: {error}")).into();
-            }
-        };
-        let runtime = RuntimeVersion {
-            name: request.runtime_name,
-            version: request.runtime_version,
-            nri_version: request.NRI_version,
-        };
-        if let Some(expected) = &self.registration.expect_runtime
-            && *expected != runtime.name
-        {
-            let end = End::WrongRuntime {
-                expected: expected.clone(),
-                found: runtime.name,
-            };
-            return HostAnswer {
-                answer: invalid(&end),
-                then: Then::End(end),
-            };
-        }
-        let known = match self.registration.oldest_events_only {
-            true => EVENTS_BEFORE_0_10,
-            false => runtime.known_events(),
-        };
-        let events = event_mask(self.registration.methods, known);
-        self.advance(|progress| {
-            progress.configured = Some(Configured {
-                runtime,
-                request_timeout: millis(request.request_timeout),
-                registration_timeout: millis(request.registration_timeout),
-                events,
-            });
-        });
-        let policy = api::FailurePolicy {
-            fail_request: self.registration.fail_request,
-            keep_connected: true,
-            ..Default::default()
-        };
-        Answer::Payload(encode(&api::ConfigureResponse {
-            events: i32::try_from(events).expect("a mask has 14 bits"),
-            failure_policy: Some(policy).into(),
-            ..Default::default()
-        }))
-        .into()
-    }
-
-    /// The whole of Synchronize and the time that is left for it, or the answer to a chunk that is
-    /// not the last. `time`: what the runtime gives for this chunk.
-    fn join_chunk(&self, chunk: &[u8], time: Duration) -> Result<(Vec<u8>, Duration), HostAnswer> {
-        let refused = |answer| HostAnswer {
-            answer,
-            then: Then::Synchronized(false),
-        };
-        let Chunk { more, pieces } = Chunk::read(chunk).map_err(|e| refused(unreadable(&e)))?;
-        let now = Instant::now();
-        let mut synchronization = lock(&self.synchronization);
-        let (begun, limit) = *synchronization.begun.get_or_insert((now, time));
-        let joined = &mut synchronization.joined;
-        if self.registration.methods & Method::Synchronize.bit() != 0 {
-            joined.reserve(chunk.len());
-            for piece in pieces {
-                joined.extend_from_slice(piece);
-            }
-        }
-        if joined.len() > MAX_SYNCHRONIZE {
-            let text = format!("the synchronization has more than {MAX_SYNCHRONIZE} bytes");
-            return Err(refused(invalid(&text)));
-        }
-        if more {
-            let answer = api::SynchronizeResponse {
-                more,
-                ..Default::default()
-            };
-            return Err(Answer::Payload(encode(&answer)).into());
-        }
-        Ok((std::mem::take(joined), limit.saturating_sub(now - begun)))
-    }
 }
 
 /// The method that an event of StateChange stands for. The others have calls of their own in every
@@ -538,13 +420,6 @@ fn state_change(event: u32) -> Option<Method> {
                 | Method::PostUpdatePodSandbox
         )
     })
-}
-
-fn millis(value: i64) -> Option<Duration> {
-    u64::try_from(value)
-        .ok()
-        .filter(|ms| *ms > 0)
-        .map(Duration::from_millis)
 }
 
 fn unreadable(malformed: &Malformed) -> Answer {

@@ -28,6 +28,11 @@ pub const V1_7: Release = Release {
     version: "1.7.35",
     config: 2,
 };
+/// NRI 0.8, on by default.
+pub const V2_1: Release = Release {
+    version: "2.1.9",
+    config: 3,
+};
 /// NRI 0.12.3.
 pub const V2_4: Release = Release {
     version: "2.4.2",
@@ -41,10 +46,7 @@ pub const RELEASES: [Release; 6] = [
         version: "2.0.14",
         config: 3,
     },
-    Release {
-        version: "2.1.9",
-        config: 3,
-    },
+    V2_1,
     Release {
         version: "2.2.9",
         config: 3,

@@ -21,7 +21,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-pub use build::{RELEASES, Release, V1_7, V2_4, missing};
+pub use build::{RELEASES, Release, V1_7, V2_1, V2_4, missing};
 pub use cri::{Container, Pod};
 
 /// Longest wait for containerd or its CRI service to get somewhere.

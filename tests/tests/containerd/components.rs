@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use nri_host_tests::artifacts::c_component;
-use nri_host_tests::containerd::{self, Container, Containerd, RELEASES, Release, V1_7, V2_4};
-use nri_host_tests::host::{Component, Host, State};
+use nri_host_tests::containerd::{
+    self, Container, Containerd, RELEASES, Release, V1_7, V2_1, V2_4,
+};
+use nri_host_tests::host::{Component, ComponentStatus, Host, State};
 use nri_host_tests::patience::PATIENCE;
 use nri_host_tests::tier;
 use serde_json::{Value, json};
@@ -27,35 +29,43 @@ const SLEEP: [&str; 2] = ["/bin/sleep", "infinity"];
 /// `INDEX-NAME` of the components, two of them from one library.
 const PLUGINS: [&str; 4] = ["10-injector", "20-in-c", "90-logger", "91-second-logger"];
 
+/// The releases that `make test` runs: the oldest, the newest, and the most common one between.
+const FEW: [Release; 3] = [V1_7, V2_1, V2_4];
+
 #[tokio::test(flavor = "multi_thread")]
-async fn containerd_1_7_gives_devices_where_annotations_ask_for_them() -> Result<()> {
-    devices_where_annotations_ask(V1_7).await
+async fn devices_are_there_where_annotations_ask_for_them() -> Result<()> {
+    each(&FEW, devices_where_annotations_ask).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn containerd_2_4_gives_devices_where_annotations_ask_for_them() -> Result<()> {
-    devices_where_annotations_ask(V2_4).await
+async fn components_survive_the_death_of_containerd() -> Result<()> {
+    each(&FEW, components_survive_the_death).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "builds four more releases of containerd"]
-async fn every_release_gives_devices_where_annotations_ask_for_them() -> Result<()> {
-    for release in RELEASES {
-        devices_where_annotations_ask(release)
+async fn a_component_that_missed_a_call_gets_the_state_again() -> Result<()> {
+    each(&FEW, the_state_comes_again).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "builds three more releases of containerd"]
+async fn every_release_serves_as_those_of_the_short_run() -> Result<()> {
+    let others: Vec<_> = RELEASES
+        .into_iter()
+        .filter(|release| !FEW.contains(release))
+        .collect();
+    each(&others, devices_where_annotations_ask).await?;
+    each(&others, components_survive_the_death).await?;
+    each(&others, the_state_comes_again).await
+}
+
+async fn each(releases: &[Release], check: impl AsyncFn(Release) -> Result<()>) -> Result<()> {
+    for release in releases {
+        check(*release)
             .await
             .with_context(|| format!("containerd {}", release.version))?;
     }
     Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn components_survive_the_death_of_containerd_1_7() -> Result<()> {
-    components_survive_the_death(V1_7).await
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn components_survive_the_death_of_containerd_2_4() -> Result<()> {
-    components_survive_the_death(V2_4).await
 }
 
 async fn devices_where_annotations_ask(release: Release) -> Result<()> {
@@ -125,6 +135,46 @@ async fn components_survive_the_death(release: Release) -> Result<()> {
     let pod = node.containerd.run_pod("new", &[ANNOTATION])?;
     let second = node.containerd.run_container(&pod, "main", &SLEEP)?;
     assert_has_device(&node.containerd, &second)
+}
+
+/// A component that is late once is answered for, keeps its place, and learns of what it missed.
+async fn the_state_comes_again(release: Release) -> Result<()> {
+    if tier::skipped("real containerd", containerd::missing()) {
+        return Ok(());
+    }
+    let containerd = Containerd::start(release)?;
+    let record = containerd.dir().join("record.jsonl");
+    let late = json!({ "CreateContainer": { "do": "sleep", "ms": 1500, "times": 1 } });
+    let config =
+        json!({ "methods": ["CreateContainer", "Synchronize"], "on": late, "record": record });
+    let host = Host::builder()
+        .socket(&containerd.nri_socket())
+        .component(Component::faulty("late", 10, config).set("timeout", "200ms"))
+        .start()?;
+    host.wait_state("late", State::Active).await?;
+    let pod = containerd.run_pod("missed", &[])?;
+    let main = containerd.run_container(&pod, "main", &SLEEP)?;
+    let again =
+        |late: &ComponentStatus| late.state == State::Active && late.count("sessions") == Some(2);
+    let late = host.wait_component("late", "in step again", again).await?;
+    assert_eq!(
+        (late.count("late"), late.count("sessions")),
+        (Some(1), Some(2))
+    );
+    let synchronized = |containers: u64| {
+        move |call: &Value| {
+            call["method"] == "Synchronize" && call["containers"].as_u64() == Some(containers)
+        }
+    };
+    let record = Log(record);
+    record
+        .wait("nothing in the first state", synchronized(0))
+        .await?;
+    record
+        .wait("the container in the second", synchronized(1))
+        .await?;
+    containerd.exec(&main, &["cat", "/proc/1/comm"])?;
+    Ok(())
 }
 
 /// A containerd, a host with four components, and what the logger writes.
