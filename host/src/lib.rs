@@ -34,6 +34,7 @@ pub mod exit;
 mod lock;
 pub mod process;
 pub mod runtime;
+mod state;
 pub mod supervisor;
 
 /// An error and all its causes in one line.

@@ -12,9 +12,14 @@
  *      should export nothing else.
  *
  * The host loads the file with RTLD_NOW | RTLD_LOCAL from a private copy and
- * never unloads it. One loaded file may serve several instances: each has its
- * own configuration, its own name towards the container runtime, its own
- * thread; static variables of the library are shared by all of them.
+ * never unloads it. At first sight of a file it loads the copy in a throw-away
+ * process before, which ends by _exit: constructors must do well there, within
+ * 5 seconds, with an empty environment, and leave nothing behind that would
+ * disturb the second time.
+ *
+ * One loaded file may serve several instances: each has its own configuration,
+ * its own name towards the container runtime, its own thread; static variables
+ * of the library are shared by all of them.
  *
  * READING THE COMMENTS. Each function states
  *   thread:    which thread calls it

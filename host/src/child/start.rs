@@ -87,21 +87,12 @@ pub fn start<T: DeserializeOwned>(
     let (mut outputs, output_end) = io::pipe()?;
     unblock(&reports)?;
     unblock(&outputs)?;
-    let mut command = Command::new(program);
-    command
-        .arg0("nri-host")
-        .arg("child")
-        .arg(job.to_string())
-        .arg(std::process::id().to_string())
-        .env_clear()
-        .envs(env::vars_os().filter(|(name, _)| steers_the_loader(name.as_encoded_bytes())))
-        .process_group(0)
+    // The command is dropped at once: it holds our copies of the child's ends.
+    let mut child = command(program, job)
         .stdin(file)
         .stdout(report_end)
-        .stderr(output_end);
-    let mut child = command.spawn()?;
-    // It holds our copies of the child's ends.
-    drop(command);
+        .stderr(output_end)
+        .spawn()?;
     let pid = Pid::from_raw(child.id().cast_signed());
     let mut output = Vec::new();
     let watched = thread::scope(|scope| {
@@ -124,6 +115,19 @@ pub fn start<T: DeserializeOwned>(
         report: Report::parse(&report),
         output,
     })
+}
+
+fn command(program: &Path, job: Job) -> Command {
+    let mut command = Command::new(program);
+    command
+        .arg0("nri-host")
+        .arg("child")
+        .arg(job.to_string())
+        .arg(std::process::id().to_string())
+        .env_clear()
+        .envs(env::vars_os().filter(|(name, _)| steers_the_loader(name.as_encoded_bytes())))
+        .process_group(0);
+    command
 }
 
 /// A child looks for the libraries that a component needs where its parent would.

@@ -4,9 +4,9 @@
 //! with all crashes so far, replaced as a whole. Who is in quarantine follows from the crashes alone.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -16,6 +16,7 @@ use thiserror::Error;
 use super::record::Crash;
 use crate::component::quarantine::Quarantine;
 use crate::config::QuarantineConfig;
+use crate::state;
 
 /// Where a dying process writes, in the state folder.
 const LAST: &str = "last-crash.jsonl";
@@ -86,11 +87,7 @@ impl History {
                 source,
             }
         };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(state_dir)
-            .map_err(failed("cannot make", state_dir))?;
+        state::make_folder(state_dir).map_err(failed("cannot make", state_dir))?;
         let (last, all) = (state_dir.join(LAST), state_dir.join(ALL));
         let mut record = open_private(&last).map_err(failed("cannot open", &last))?;
         let (news, new_damaged) = read_all(&mut record).map_err(failed("cannot read", &last))?;
@@ -188,7 +185,7 @@ impl History {
             return Ok(());
         };
         let path = folder.join(ALL);
-        write_whole(&path, &self.crashes).map_err(|source| HistoryError {
+        write_all(&path, &self.crashes).map_err(|source| HistoryError {
             doing: "cannot write",
             path,
             source,
@@ -259,23 +256,11 @@ fn read_all(file: &mut File) -> io::Result<(Vec<Crash>, bool)> {
     Ok(Crash::read_all(&bytes))
 }
 
-/// Whoever reads meanwhile, or after this was cut short, sees the file as it was before.
-fn write_whole(path: &Path, crashes: &[Crash]) -> io::Result<()> {
-    let unfinished = path.with_extension("new");
-    match fs::remove_file(&unfinished) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+fn write_all(path: &Path, crashes: &[Crash]) -> io::Result<()> {
     let mut text = Vec::new();
     for crash in crashes {
         serde_json::to_writer(&mut text, crash)?;
         text.push(b'\n');
     }
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&unfinished)?;
-    file.write_all(&text)?;
-    fs::rename(&unfinished, path)
+    state::replace(path, &text)
 }

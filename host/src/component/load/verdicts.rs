@@ -3,9 +3,9 @@
 //! Only good verdicts are kept: another may have been the machine's fault. They hold for one version
 //! of the host and of glibc.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +15,7 @@ use nix::libc;
 use super::super::inspect::Digest;
 use super::running_glibc;
 use crate::lock::lock;
+use crate::state;
 
 /// The file below the state folder: a line that says what the verdicts hold for, then a digest a
 /// line, the oldest first.
@@ -27,6 +28,7 @@ const MAX_LEN: usize = 64 << 10;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Verdicts {
+    state_dir: PathBuf,
     path: PathBuf,
     valid_for: String,
     writing: Mutex<()>,
@@ -44,6 +46,7 @@ impl Verdicts {
 
     fn valid_for(state_dir: &Path, valid_for: String) -> Self {
         Self {
+            state_dir: state_dir.to_owned(),
             path: state_dir.join(FILE),
             valid_for,
             writing: Mutex::new(()),
@@ -111,26 +114,13 @@ impl Verdicts {
     }
 
     fn write(&self, digests: &[String]) -> io::Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
         let mut text = self.valid_for.clone() + "\n";
         for digest in digests {
             text.push_str(digest);
             text.push('\n');
         }
-        let unfinished = self
-            .path
-            .with_extension(format!("{}.new", std::process::id()));
-        let written =
-            fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, &self.path));
-        if written.is_err() {
-            // What is left of it may be nothing.
-            let _ = fs::remove_file(&unfinished);
-        }
-        written
+        state::make_folder(&self.state_dir)?;
+        state::replace(&self.path, text.as_bytes())
     }
 }
 
@@ -143,6 +133,7 @@ fn is_digest(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use nix::sys::stat::Mode;
