@@ -21,5 +21,5 @@ mod status;
 pub use command::Finished;
 pub use config::{Builder, Component};
 pub use process::Host;
-pub use resources::{Resources, resources};
+pub use resources::{Resources, context_switches, resources};
 pub use status::{ComponentStatus, RuntimeStatus, State, Status};

@@ -53,6 +53,27 @@ pub fn resources(pid: u32) -> Result<Resources> {
     })
 }
 
+/// How often the threads of a process have left the processor so far, of their own accord or not.
+///
+/// # Errors
+///
+/// When there is no such process.
+pub fn context_switches(pid: u32) -> Result<u64> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+        .with_context(|| format!("process {pid} is gone"))?;
+    let mut switches = 0;
+    for task in tasks {
+        // A thread may end while they are listed.
+        let status = fs::read_to_string(task?.path().join("status")).unwrap_or_default();
+        let counts = status
+            .lines()
+            .filter_map(|line| line.split_once("ctxt_switches:"))
+            .filter_map(|(_, count)| count.trim().parse::<u64>().ok());
+        switches += counts.sum::<u64>();
+    }
+    Ok(switches)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,5 +85,8 @@ mod tests {
         assert!(before.rss_kib >= before.pss_kib && before.rss_kib >= before.anonymous_kib);
         assert!(before.anonymous_kib > 0);
         assert!(!before.threads.is_empty());
+        let switches = context_switches(std::process::id()).unwrap();
+        std::thread::yield_now();
+        assert!(context_switches(std::process::id()).unwrap() >= switches);
     }
 }

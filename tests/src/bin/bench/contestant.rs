@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use nri_host_tests::host::{Component, Host, resources};
+use nri_host_tests::host::{Component, Host, context_switches, resources};
 use nri_host_tests::reference;
 use serde_json::json;
 
@@ -122,12 +122,17 @@ impl Running {
     /// Memory of all processes, with what they share among each other and with
     /// others divided, in KiB.
     pub(crate) fn pss_kib(&self) -> Result<u64> {
+        self.pids().map(|pid| Ok(resources(pid)?.pss_kib)).sum()
+    }
+
+    /// How often their threads have left the processor so far.
+    pub(crate) fn context_switches(&self) -> Result<u64> {
+        self.pids().map(context_switches).sum()
+    }
+
+    fn pids(&self) -> impl Iterator<Item = u32> {
         let processes = self.processes.iter().map(Child::id);
-        let host = self.host.iter().map(Host::pid);
-        processes
-            .chain(host)
-            .map(|pid| Ok(resources(pid)?.pss_kib))
-            .sum()
+        processes.chain(self.host.iter().map(Host::pid))
     }
 }
 

@@ -59,6 +59,7 @@ fn main() -> Result<ExitCode> {
     if args.only.is_none() {
         report.measure_memory()?;
         report.measure_reconnecting()?;
+        report.measure_idleness()?;
     }
     print(&report);
     Ok(if report.all_met() {

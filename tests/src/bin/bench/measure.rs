@@ -73,6 +73,20 @@ pub(crate) fn memory(contestant: Contestant, count: u8) -> Result<u64> {
     running.pss_kib()
 }
 
+/// How often the threads of `count` connected plugins of a contestant leave the processor in a
+/// minute without calls: each time was a wake-up before.
+pub(crate) fn idle_wakeups(contestant: Contestant, count: u8) -> Result<u64> {
+    let dir = tempfile::tempdir()?;
+    let runtime = Reference::start(&dir.path().join("nri.sock"), &Options::default())?;
+    let running = contestant.start(count, runtime.socket())?;
+    wait_connected(&runtime, &running);
+    // What a start leaves to be done is done by then.
+    std::thread::sleep(Duration::from_secs(5));
+    let before = running.context_switches()?;
+    std::thread::sleep(Duration::from_secs(60));
+    Ok(running.context_switches()? - before)
+}
+
 /// Restarts the runtime, which is away for a while, under a host with `count`
 /// device injectors; returns how long each time it took from the listening
 /// runtime to all of them synchronized.

@@ -109,6 +109,8 @@ pub(crate) struct Report {
     memory: Vec<(&'static str, u64, bool)>,
     /// What, and the times taken.
     reconnecting: Vec<(&'static str, Vec<Duration>)>,
+    /// What, and the wake-ups in a minute.
+    idle: Vec<(&'static str, u64)>,
 }
 
 impl Report {
@@ -117,6 +119,7 @@ impl Report {
             races,
             memory: Vec::new(),
             reconnecting: Vec::new(),
+            idle: Vec::new(),
         }
     }
 
@@ -158,12 +161,24 @@ impl Report {
 
     pub(crate) fn measure_reconnecting(&mut self) -> Result<()> {
         let cases = [
-            ("after a restart", Duration::ZERO, 20),
+            ("after a restart", Duration::ZERO, 50),
             ("after 3 s away", Duration::from_secs(3), 5),
         ];
         for (what, away, times) in cases {
             self.reconnecting
                 .push((what, measure::reconnecting(4, away, times)?));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn measure_idleness(&mut self) -> Result<()> {
+        let cases = [
+            ("4 Go plugins", Contestant::Go),
+            ("nri-host, 4 device injectors", Contestant::Injectors),
+        ];
+        for (what, contestant) in cases {
+            self.idle
+                .push((what, measure::idle_wakeups(contestant, 4)?));
         }
         Ok(())
     }
@@ -233,6 +248,10 @@ impl fmt::Display for Report {
                 RECONNECT_TARGET.as_millis(),
                 verdict(median <= RECONNECT_TARGET)
             )?;
+        }
+        writeln!(f, "\nwake-ups in a minute without calls")?;
+        for (what, wakeups) in &self.idle {
+            writeln!(f, "{what:<40}{wakeups:>8}")?;
         }
         Ok(())
     }
