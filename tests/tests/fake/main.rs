@@ -13,6 +13,7 @@ mod creation;
 mod cut;
 mod deadlines;
 mod dialects;
+mod environment;
 mod framing;
 mod handshake;
 mod loss;
