@@ -433,6 +433,31 @@ mod tests {
     }
 
     #[test]
+    fn updates_are_queued_unless_they_cannot_be_read_or_the_instance_is_gone() {
+        let context = context();
+        let table = context.table();
+        let update = |data: *const u8, len| {
+            // SAFETY: the table lives for ever; `data` is null or leads to `len` bytes.
+            unsafe { ((*table).update_containers.unwrap())((*table).ctx, 7, data, len) }
+        };
+        // evict { container_id: "c" }
+        let eviction = [0x12, 3, 0x0a, 1, b'c'];
+        assert_eq!(update(eviction.as_ptr(), eviction.len()), Status::OK);
+        assert!(context.outbox.has_queued());
+        assert_eq!(
+            update(eviction.as_ptr(), eviction.len() - 1),
+            Status::FAILED
+        );
+        assert_eq!(update(std::ptr::null(), 5), Status::FAILED);
+        let no_container = [0x12, 0];
+        assert_eq!(update(no_container.as_ptr(), 2), Status::FAILED);
+        assert_eq!(context.outbox.counts().queued, 1);
+        context.bury();
+        assert_eq!(update(eviction.as_ptr(), eviction.len()), Status::DEAD);
+        assert!(!context.outbox.has_queued());
+    }
+
+    #[test]
     fn unknown_interfaces_are_null_and_mistakes_in_the_configuration_are_kept() {
         let context = context();
         context.expect_create();

@@ -53,6 +53,8 @@ pub enum UpdateAnswer {
     Failed(Vec<api::ContainerUpdate>),
     /// An error status with this text.
     Error(String),
+    /// None until the test releases what is held; then all were applied.
+    Held,
 }
 
 /// Something that a plugin must not do; a test in which it happened fails.

@@ -265,6 +265,7 @@ fn update_containers(board: Weak<Board>, number: usize) -> Handler {
             let Ok(request) = api::UpdateContainersRequest::parse_from_bytes(&payload) else {
                 return rpc::error(Code::INVALID_ARGUMENT, "malformed request");
             };
+            let mut releases = board.releases.subscribe();
             let answer = board.change(|state| {
                 let plugin = state.connections[number - 1]
                     .plugin
@@ -285,6 +286,11 @@ fn update_containers(board: Weak<Board>, number: usize) -> Handler {
                 UpdateAnswer::Applied => Vec::new(),
                 UpdateAnswer::Failed(updates) => updates,
                 UpdateAnswer::Error(text) => return rpc::error(Code::UNKNOWN, text),
+                UpdateAnswer::Held => {
+                    // It fails only when the runtime is gone.
+                    let _ = releases.changed().await;
+                    Vec::new()
+                }
             };
             let response = api::UpdateContainersResponse {
                 failed,

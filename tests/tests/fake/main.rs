@@ -29,3 +29,4 @@ mod socket;
 mod storm;
 mod sync;
 mod tolerance;
+mod updates;

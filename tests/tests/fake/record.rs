@@ -23,6 +23,12 @@ pub(crate) struct Line {
     pub(crate) container: String,
     pub(crate) pods: Option<usize>,
     pub(crate) containers: Option<usize>,
+    #[serde(default)]
+    pub(crate) status: String,
+    #[serde(default)]
+    pub(crate) error: String,
+    #[serde(default)]
+    pub(crate) failed: Vec<String>,
 }
 
 /// The file that a component writes to. A line is there before the call is answered.
@@ -76,7 +82,7 @@ impl Record {
     pub(crate) fn methods(&self) -> Vec<String> {
         let methods = self.lines().into_iter().map(|line| line.method);
         methods
-            .filter(|method| !matches!(method.as_str(), "create" | "destroy"))
+            .filter(|method| method.starts_with(char::is_uppercase))
             .collect()
     }
 }

@@ -7,3 +7,4 @@ mod policy;
 mod replies;
 mod stage;
 mod synchronize;
+mod updates;

@@ -7,7 +7,7 @@ use nri_plugin_api::Error;
 use serde::Deserialize;
 
 /// How often a hanging call looks for the file that frees it.
-const POLL: Duration = Duration::from_millis(5);
+pub(crate) const POLL: Duration = Duration::from_millis(5);
 
 /// One entry of `on`.
 #[derive(Clone, Debug, Deserialize)]
@@ -24,7 +24,7 @@ pub(crate) struct Behaviour {
     /// For `large`.
     #[serde(default)]
     pub(crate) bytes: usize,
-    /// Text of an error, a rejection or a panic; `KEY=VALUE` of an annotation.
+    /// Text of an error, a rejection or a panic; `KEY=VALUE` of an annotation; container to update.
     #[serde(default = "default_text")]
     pub(crate) text: String,
     /// For `hang`.
@@ -53,6 +53,7 @@ pub(crate) enum Action {
     Exit,
     Annotate,
     Large,
+    Update,
 }
 
 /// Which calls an entry is for.
@@ -91,7 +92,7 @@ impl Behaviour {
     /// Does what ends a call without an answer, or delays it. `Ok` goes on to the answer.
     pub(crate) fn perform(&self) -> Result<(), Error> {
         match self.action {
-            Action::Answer | Action::Annotate | Action::Large => {}
+            Action::Answer | Action::Annotate | Action::Large | Action::Update => {}
             Action::Reject => return Err(Error::reject(&self.text)),
             Action::Error => return Err(Error::failed(&self.text)),
             Action::Panic => panic!("{}", self.text),

@@ -12,6 +12,11 @@
 //! for = { pod_name_prefix = "bad-", container_name = "web" }
 //! times = 3
 //! text = "not today"
+//!
+//! [component.config.updates]
+//! in_create = ["0123"]          # asks for an update of each of these containers in create
+//! burst = { after = "/tmp/go", containers = ["0123", "4567"] } # and from a thread, after the file exists
+//! on_result = { do = "panic" }  # what it does when it is told a result
 //! ```
 //!
 //! `on` has an entry for each method that is not just answered. `do` is one of
@@ -28,17 +33,23 @@
 //! | `annotate` | `CreateContainer`: sets the annotation `KEY=VALUE` in `text` |
 //! | `large` | `CreateContainer`: an answer of exactly `bytes` bytes: 0, or 20 and more (an error for the few sizes that no answer has). `Synchronize`, `UpdateContainer`, `StopContainer`: an update with a text of so many bytes |
 //!
+//! | `update` | asks for an update of the container with the id `text` outside the request, then answers |
+//!
 //! `for` picks calls by the beginning of the pod's name and by the container's name; others are
 //! answered. `times` ends the fault after so many calls. `create` fails with "as configured".
 //!
 //! The record has the keys `instance`, `method`, and those of `namespace`, `pod`, `container` that
 //! are not empty; for `Synchronize` the numbers `pods` and `containers`. A line is written before
-//! anything else is done. The instance itself leaves lines with the methods `create` and `destroy`.
+//! anything else is done. The instance itself leaves lines with the methods `create` and `destroy`,
+//! each update asked for one with `update_containers`, `container` and `status` (`queued`, `full`,
+//! `refused`), and each result one with `update_result`, `container`, and what of `error` and `failed`
+//! there is.
 #![forbid(unsafe_code)]
 
 mod answers;
 mod behaviour;
 mod record;
+mod updates;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -48,13 +59,14 @@ use nri_plugin_api::{
     Adjustment, Component, ConfigMistakes, CreateContainer, Error, Host, Method, MethodSet,
     PostCreateContainer, PostStartContainer, PostUpdateContainer, PostUpdatePodSandbox,
     RemoveContainer, RemovePodSandbox, RunPodSandbox, StartContainer, StopContainer,
-    StopPodSandbox, Synchronize, UpdateContainer, UpdatePodSandbox, Updates,
+    StopPodSandbox, Synchronize, UpdateContainer, UpdatePodSandbox, UpdateResult, Updates,
     ValidateContainerAdjustment,
 };
 use serde::Deserialize;
 
-use behaviour::{Behaviour, Creation};
+use behaviour::{Action, Behaviour, Creation};
 use record::{Entry, Record};
+use updates::{Asker, Burst, Bursting};
 
 /// `[component.config]`.
 #[derive(Debug, Default, Deserialize)]
@@ -70,6 +82,20 @@ pub struct Settings {
     record: Option<PathBuf>,
     #[serde(default)]
     on: BTreeMap<String, Behaviour>,
+    #[serde(default)]
+    updates: UpdateSettings,
+}
+
+/// `[component.config.updates]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UpdateSettings {
+    #[serde(default)]
+    in_create: Vec<String>,
+    #[serde(default)]
+    burst: Option<Burst>,
+    #[serde(default)]
+    on_result: Option<Behaviour>,
 }
 
 /// The component.
@@ -79,6 +105,9 @@ pub struct Faulty {
     methods: MethodSet,
     record: Record,
     on: BTreeMap<Method, Behaviour>,
+    on_result: Option<Behaviour>,
+    asker: Asker,
+    _burst: Option<Bursting>,
 }
 
 /// Turns names into methods; wrong ones are mistakes in the configuration.
@@ -91,7 +120,7 @@ fn method(name: &str, key: &str, mistakes: &mut ConfigMistakes) -> Option<Method
 }
 
 impl Faulty {
-    fn new(settings: Settings, instance: &str) -> Result<Self, Error> {
+    fn new(settings: Settings, host: Host) -> Result<Self, Error> {
         let mut mistakes = ConfigMistakes::new();
         let methods = settings.methods.map_or(MethodSet::ALL, |names| {
             let key = |i| format!("methods[{i}]");
@@ -111,11 +140,18 @@ impl Faulty {
         mistakes.into_result()?;
         let record = Record::open(settings.record.as_deref())
             .map_err(|error| Error::from(error).context("opening the record"))?;
+        let instance = host.name().to_owned();
+        let asker = Asker::new(host);
+        let burst = settings.updates.burst;
+        let burst = burst.map(|b| Bursting::start(b, asker.clone(), settings.record.as_deref()));
         Ok(Self {
-            instance: instance.to_owned(),
+            instance,
             methods,
             record,
             on,
+            on_result: settings.updates.on_result,
+            asker,
+            _burst: burst.transpose()?,
         })
     }
 
@@ -141,6 +177,9 @@ impl Faulty {
         }
         let behaviour = behaviour.clone();
         behaviour.perform()?;
+        if behaviour.action == Action::Update {
+            self.asker.ask(&behaviour.text, &mut self.record)?;
+        }
         Ok(Some(behaviour))
     }
 
@@ -183,13 +222,17 @@ impl Component for Faulty {
     fn create(settings: Settings, host: Host) -> Result<Self, Error> {
         tracing::info!(create = ?settings.create, "creating");
         let (creation, until) = (settings.create, settings.until.clone());
-        let mut faulty = Self::new(settings, host.name())?;
+        let containers = settings.updates.in_create.clone();
+        let mut faulty = Self::new(settings, host)?;
         let entry = Entry {
-            instance: host.name(),
+            instance: &faulty.instance,
             method: "create",
             ..Default::default()
         };
         faulty.record.write(&entry)?;
+        for container in &containers {
+            faulty.asker.ask(container, &mut faulty.record)?;
+        }
         match creation {
             Creation::Ok => {}
             Creation::Error => return Err(Error::failed("as configured")),
@@ -216,6 +259,14 @@ impl Component for Faulty {
             self.perform(Method::Synchronize, entry)?.as_ref(),
             answers::updates,
         )
+    }
+
+    fn update_result(&mut self, result: &UpdateResult) {
+        let told = self.asker.told(result, &mut self.record);
+        let done = self.on_result.as_ref().map_or(Ok(()), Behaviour::perform);
+        if let Err(error) = told.and(done) {
+            tracing::error!(%error, "cannot take the result of an update in");
+        }
     }
 
     fn run_pod_sandbox(&mut self, request: &RunPodSandbox<'_>) -> Result<(), Error> {

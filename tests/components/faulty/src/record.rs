@@ -25,6 +25,15 @@ pub(crate) struct Entry<'a> {
     /// For `Synchronize`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) containers: Option<usize>,
+    /// For `update_containers`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(crate) status: &'a str,
+    /// For `update_result`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(crate) error: &'a str,
+    /// For `update_result`.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) failed: &'a [&'a str],
 }
 
 /// The file that lines are appended to, if there is one.
