@@ -179,7 +179,7 @@ impl Instance {
         let (status, data) = match &result.outcome {
             Ok(response) => (Status::OK, response.as_slice()),
             Err(failure) => {
-                error = failure.to_string();
+                error = crate::chain(failure);
                 (Status::FAILED, error.as_bytes())
             }
         };

@@ -18,6 +18,7 @@ use thiserror::Error;
 use tokio::sync::Notify;
 
 use super::counters::Counter;
+use super::policy::cut;
 use super::watchdog::Key;
 use crate::lock::lock;
 use crate::runtime::update::{Unreadable, failed_containers};
@@ -28,8 +29,6 @@ pub const MAX_WAITING: usize = 64;
 pub const MAX_WAITING_BYTES: usize = 1 << 20;
 /// How long the runtime may take to answer. It may hold an update back while it serves a request.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-/// Containers named in one line of the log.
-const MAX_NAMED: usize = 10;
 
 /// Too much waits already.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -235,7 +234,7 @@ impl Outbox {
     /// Takes the answer to call `number` of a session: the encoded response, or the words of an
     /// error. One that nobody waits for any more is passed over.
     pub fn answered(&self, session: Key, number: u32, answer: Result<Vec<u8>, String>) {
-        let answer = answer.map_err(UpdateFailure::Refused);
+        let answer = answer.map_err(|text| UpdateFailure::Refused(cut(&text).to_owned()));
         let is_meant = |sent: &Sent| sent.session == session && sent.number == number;
         self.settle(is_meant, answer.and_then(Answer::read));
     }
@@ -262,14 +261,9 @@ impl Outbox {
         match answer {
             Ok(Answer { failed, .. }) if failed.is_empty() => return,
             Ok(Answer { failed, .. }) => {
-                let containers = &failed[..failed.len().min(MAX_NAMED)];
-                let failed = failed.len();
-                tracing::warn!(
-                    component,
-                    failed,
-                    ?containers,
-                    "containers were not updated"
-                );
+                let containers = failed.join(" ");
+                let (failed, containers) = (failed.len(), cut(&containers));
+                tracing::warn!(component, failed, containers, "containers were not updated");
             }
             Err(failure) => {
                 let error = crate::chain(failure);
