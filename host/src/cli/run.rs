@@ -1,7 +1,5 @@
 //! `nri-host run`
 
-use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -16,8 +14,7 @@ use crate::component::instance::Source;
 use crate::component::load::{Libraries, Probe};
 use crate::component::watchdog::Watchdog;
 use crate::config::{Config, DEFAULT_LOG, Loaded};
-use crate::crash::handler;
-use crate::crash::history::{History, Opened};
+use crate::crash::{self, History};
 use crate::exit::ExitReason;
 use crate::process;
 use crate::supervisor::{Absent, Ended, Member, Supervisor, is_kept_out};
@@ -60,7 +57,7 @@ fn serve(config: &Config, loaded: &Loaded) -> Result<Ended, Box<dyn std::error::
         spare_from_signals()?;
         let admin = socket::bind(&config.host)?;
         let notice = Arc::new(Notify::new());
-        let history = watch_for_crashes(&config.host.state_dir)?;
+        let history = crash::begin(&config.host.state_dir)?;
         let (members, absent) = start_components(config, loaded, &history, &notice)?;
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
@@ -115,42 +112,6 @@ fn spare_from_signals() -> std::io::Result<()> {
         }
     });
     Ok(())
-}
-
-/// Tells how the host ended the last time, if by a crash, and has the next crash attributed.
-fn watch_for_crashes(state_dir: &Path) -> std::io::Result<History> {
-    let (history, record) = match History::open(state_dir) {
-        Ok(opened) => {
-            let (history, record) = tell_crashes(opened);
-            (history, Some(record))
-        }
-        Err(error) => {
-            let error = chain(&error);
-            tracing::warn!(error, "crashes cannot be remembered over a restart");
-            (History::default(), None)
-        }
-    };
-    handler::install(record)?;
-    Ok(history)
-}
-
-fn tell_crashes(opened: Opened) -> (History, File) {
-    for crash in &opened.news {
-        if crash.component.is_empty() {
-            let thread = crash.thread.as_str();
-            tracing::error!(thread, "the host ended the last time in {crash}");
-        } else {
-            let component = crash.component.as_str();
-            tracing::error!(component, "it ended the host the last time, in {crash}");
-        }
-    }
-    if opened.damaged {
-        tracing::warn!("some records of crashes were damaged, and are left out");
-    }
-    if let Some(error) = &opened.unsaved {
-        tracing::warn!("{}", chain(error));
-    }
-    (opened.history, opened.record)
 }
 
 fn start_components(

@@ -44,7 +44,7 @@ pub fn start(seat: Arc<Seat>, source: Source) -> io::Result<()> {
         .name(format!("nrih:{}", seat.blueprint.name))
         .spawn(move || {
             let _guard = HostPanic(&seat);
-            crash::handler::enter_host_thread();
+            crash::enter_host_thread();
             Worker {
                 seat: &seat,
                 source,

@@ -70,7 +70,7 @@ impl Watchdog {
         thread::Builder::new()
             .name("nrih-watchdog".to_owned())
             .spawn(move || {
-                crash::handler::enter_host_thread();
+                crash::enter_host_thread();
                 on_thread.run();
             })?;
         Ok(watchdog)

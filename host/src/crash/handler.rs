@@ -5,7 +5,7 @@
 //! again, and meets that action with its own details, as if nobody had looked. So Rust's own handler
 //! still tells a stack overflow, core dumps show the fault, and the service manager sees the signal.
 //! A signal that was sent is sent again, and has its default effect.
-//! All code here is async-signal-safe: system calls and arithmetic, no lock, no allocation.
+//! All code that they run is async-signal-safe: system calls and arithmetic, no lock, no allocation.
 #![expect(
     unsafe_code,
     reason = "signal handlers and alternate stacks are set up with raw pointers"
@@ -78,7 +78,7 @@ static FIRST_LIBRARY: OnceLock<String> = OnceLock::new();
 /// # Errors
 ///
 /// When the system refuses a handler.
-pub fn install(record: Option<File>) -> io::Result<()> {
+pub(super) fn install(record: Option<File>) -> io::Result<()> {
     enter_host_thread();
     let mut before = [None; FAULTS.len()];
     let flags = SaFlags::SA_SIGINFO | SaFlags::SA_ONSTACK;

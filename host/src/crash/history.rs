@@ -8,12 +8,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use nix::libc;
 use thiserror::Error;
 
-use super::record::Crash;
+use super::record::{Crash, seconds};
 use crate::component::quarantine::Quarantine;
 use crate::config::QuarantineConfig;
 use crate::state;
@@ -59,17 +59,17 @@ pub struct History {
 
 /// A history that was just read.
 #[derive(Debug)]
-pub struct Opened {
+pub(super) struct Opened {
     /// All of it.
-    pub history: History,
+    pub(super) history: History,
     /// How the last process ended, if by a crash.
-    pub news: Vec<Crash>,
+    pub(super) news: Vec<Crash>,
     /// For the record of this process.
-    pub record: File,
+    pub(super) record: File,
     /// Files hold what is not a record.
-    pub damaged: bool,
+    pub(super) damaged: bool,
     /// The news could not be stored; they are read again next time.
-    pub unsaved: Option<HistoryError>,
+    pub(super) unsaved: Option<HistoryError>,
 }
 
 impl History {
@@ -78,7 +78,7 @@ impl History {
     /// # Errors
     ///
     /// When the folder cannot be made, or its files cannot be read and written. Damaged ones can.
-    pub fn open(state_dir: &Path) -> Result<Opened, HistoryError> {
+    pub(super) fn open(state_dir: &Path) -> Result<Opened, HistoryError> {
         let failed = |doing, path: &Path| {
             let path = path.to_owned();
             move |source| HistoryError {
@@ -233,13 +233,6 @@ fn quarantine_left(
     Some(quarantine.term()?.until - now)
 }
 
-/// Seconds since 1970.
-pub fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs()
-}
-
 fn open_private(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -264,3 +257,6 @@ fn write_all(path: &Path, crashes: &[Crash]) -> io::Result<()> {
     }
     state::replace(path, &text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! Records of crashes, one line of JSON each, as they are read back.
 
 use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -42,9 +43,11 @@ impl Crash {
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
             .filter_map(|line| {
-                let read = serde_json::from_slice::<Self>(line);
-                damaged |= read.is_err();
-                read.ok().map(Self::tame)
+                let read = serde_json::from_slice::<Self>(line)
+                    .ok()
+                    .filter(|crash| !crash.step.is_empty() && !crash.cause.is_empty());
+                damaged |= read.is_none();
+                read.map(Self::tame)
             })
             .collect();
         (crashes, damaged)
@@ -66,6 +69,13 @@ impl Crash {
         }
         self
     }
+}
+
+/// Seconds since 1970, as in a record.
+pub fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
 }
 
 /// What was under way, about which pod and container, and what happened.

@@ -252,3 +252,6 @@ fn clean(name: &str) -> impl Iterator<Item = u8> {
         byte => *byte,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,9 +10,7 @@ use super::stuck::{Look, STUCK_LIMIT};
 use crate::component::inspect::inspect;
 use crate::component::instance::{self, Source};
 use crate::config::{ComponentConfig, OnStuck, QuarantineConfig};
-use crate::crash::doing::fingerprint;
-use crate::crash::history::{History, KeptOut, seconds};
-use crate::crash::record::Crash;
+use crate::crash::{Crash, History, KeptOut, fingerprint, seconds};
 
 /// What a component that stays out waits for.
 #[derive(Debug)]

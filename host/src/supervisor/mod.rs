@@ -28,7 +28,7 @@ pub use reset::{Deed, Reset, ResetError};
 use crate::admin::notify::ServiceManager;
 use crate::admin::status::Status;
 use crate::config::BrokenComponent;
-use crate::crash::history::History;
+use crate::crash::History;
 use crate::runtime::connection::Connection;
 use crate::runtime::traffic::Traffic;
 use gate::Gate;
@@ -305,7 +305,7 @@ impl Supervisor {
             .filter(|absent| matches!(absent, Absent::Broken { .. }))
             .count();
         let failed = count(|member| member.failure().is_some()) + broken;
-        let quarantined = count(|member| member.seat.quarantine.is_active());
+        let quarantined = count(|m| m.seat.quarantine.is_active() || m.kept_out().is_some());
         let all = self.members.len() + broken;
         let runtime = self.members.iter().find_map(|member| {
             let configured = member.served()?.session.progress().configured?;

@@ -11,7 +11,7 @@ use super::super::inspect::{Digest, Inspected};
 use super::private_copy::{CopyError, PrivateCopy};
 use super::probe::{Probe, ProbeError};
 use super::{Library, MapError, map};
-use crate::crash::handler::library_comes;
+use crate::crash::library_comes;
 use crate::lock::lock;
 
 /// Why an inspected library could not be loaded.

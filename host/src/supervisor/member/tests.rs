@@ -1,11 +1,12 @@
 use std::fs;
 
+use super::super::stuck::STUCK_LIMIT;
 use super::*;
 use crate::component::load::{Libraries, Probe};
 use crate::config::{Overrides, load};
 
 /// A component whose library is none, so that no code of one is needed.
-fn member(keys: &str) -> Member {
+fn member(keys: &str, kept_out: Option<KeptOut>) -> Member {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("libnone.so"), "").unwrap();
@@ -24,12 +25,12 @@ fn member(keys: &str) -> Member {
     };
     let watchdog = Watchdog::start().unwrap();
     let notice = Arc::new(Notify::new());
-    Member::start(component, source, &config, &watchdog, &notice, None).unwrap()
+    Member::start(component, source, &config, &watchdog, &notice, kept_out).unwrap()
 }
 
 #[test]
 fn a_quarantine_is_over_when_its_time_is() {
-    let mut member = member("quarantine.failures = 1");
+    let mut member = member("quarantine.failures = 1", None);
     let mut now = Instant::now();
     let term = member.seat.quarantine.failed(now).unwrap();
     // As the supervisor does: it sleeps until there is something due.
@@ -40,4 +41,47 @@ fn a_quarantine_is_over_when_its_time_is() {
     member.observe(now);
     assert!(!member.seat.quarantine.is_active());
     assert_eq!(now, term.until);
+}
+
+fn after_crashes(time: Duration) -> KeptOut {
+    KeptOut {
+        time,
+        crashes: 5,
+        last: Crash::default(),
+    }
+}
+
+#[test]
+fn a_component_that_stays_out_is_started_when_its_time_is_over() {
+    let mut member = member("", Some(after_crashes(Duration::from_secs(600))));
+    let (_, until) = member.kept_out().unwrap();
+    assert_eq!(member.observe(Instant::now()), Some(until));
+    member.observe(until - Duration::from_millis(1));
+    assert!(matches!(member.seat.condition(), Condition::KeptOut));
+    assert!(member.seat.has_stopped(), "it holds up no end of the host");
+    member.observe(until);
+    assert!(!matches!(member.seat.condition(), Condition::KeptOut));
+    assert!(member.kept_out().is_none());
+}
+
+#[test]
+fn a_stuck_component_ends_the_host_only_where_that_is_configured() {
+    for (on_stuck, ends) in [("leave", false), ("restart-host", true)] {
+        // Its thread does not run, so nothing happens but what is done here.
+        let staying_out = after_crashes(Duration::from_secs(3600));
+        let mut member = member(&format!("on_stuck = {on_stuck:?}"), Some(staying_out));
+        member.seat.leave();
+        let since = member.seat.since();
+        member.observe(since + STUCK_LIMIT - Duration::from_millis(1));
+        assert!(member.ends_host.is_none());
+        member.observe(since + STUCK_LIMIT);
+        let crash = member.ends_host.take();
+        assert_eq!(crash.is_some(), ends);
+        if let Some(crash) = crash {
+            assert_eq!(crash.component, "10-none");
+            assert_eq!(crash.cause, "not back after 60 s");
+        }
+        member.observe(since + STUCK_LIMIT * 2);
+        assert!(member.ends_host.is_none(), "once is enough");
+    }
 }
