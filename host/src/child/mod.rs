@@ -1,7 +1,7 @@
 //! The binary's child mode: where component code runs apart from the daemon.
 //!
-//! The program starts itself once more for one [`Job`] on one file, and kills what has not come back
-//! in time. How they talk is private to one binary:
+//! The program starts itself once more for one [`Job`] on one file, and kills it when component code
+//! has not come back in time. How they talk is private to one binary:
 //!
 //! | the child's | is |
 //! |---|---|
@@ -16,6 +16,7 @@ mod enter;
 mod probe;
 mod report;
 mod start;
+mod stream;
 
 use std::fmt;
 

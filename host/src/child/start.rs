@@ -1,16 +1,15 @@
 //! The parent's side: a child is started, watched, and never outlives its job.
 
-use std::io::{self, PipeReader, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, PipeReader};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
-use std::{env, fmt};
+use std::{env, fmt, iter};
 
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{Signal, kill, killpg};
@@ -20,12 +19,16 @@ use nix::unistd::Pid;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use super::stream::Stream;
 use super::{Job, Report};
 
+/// How long a child may take until component code begins. All before that is our own, so only a
+/// machine that is very busy takes long.
+const BEGIN_LIMIT: Duration = Duration::from_secs(30);
 /// How much is kept of what a child prints: the end of it.
 const MAX_OUTPUT: usize = 1024;
 /// The most that a child can report.
-const MAX_REPORT: u64 = 64 << 10;
+const MAX_REPORT: usize = 64 << 10;
 
 /// Why there is no child: the system is short of something. It says nothing about the component.
 #[derive(Debug, Error)]
@@ -72,7 +75,8 @@ impl fmt::Display for End {
 }
 
 /// Runs a job of `program`, which is this binary, on `file`. Blocks until the child has ended, or
-/// was killed after `limit`; whatever it has started in its process group ends with it.
+/// was killed because component code took longer than `limit`; whatever it has started in its
+/// process group ends with it.
 ///
 /// # Errors
 ///
@@ -83,10 +87,10 @@ pub fn start<T: DeserializeOwned>(
     file: OwnedFd,
     limit: Duration,
 ) -> Result<Ended<T>, StartError> {
-    let (mut reports, report_end) = io::pipe()?;
-    let (mut outputs, output_end) = io::pipe()?;
-    unblock(&reports)?;
-    unblock(&outputs)?;
+    let (report, report_end) = io::pipe()?;
+    let (output, output_end) = io::pipe()?;
+    let mut report = Stream::new(report, MAX_REPORT)?;
+    let mut output = Stream::new(output, MAX_OUTPUT)?;
     // The command is dropped at once: it holds our copies of the child's ends.
     let mut child = command(program, job)
         .stdin(file)
@@ -94,26 +98,22 @@ pub fn start<T: DeserializeOwned>(
         .stderr(output_end)
         .spawn()?;
     let pid = Pid::from_raw(child.id().cast_signed());
-    let mut output = Vec::new();
     let watched = thread::scope(|scope| {
-        let watched = watch(scope, pid, &mut outputs, &mut output, limit);
+        let watched = end_of_child(scope, pid)
+            .and_then(|ended| watch(&ended, &mut report, &mut output, limit));
         // Nobody has waited for the child yet, so the number is still its own.
         let _ = kill(pid, Signal::SIGKILL);
         let _ = killpg(pid, Signal::SIGKILL);
         watched
     });
-    let end = end_of(child.wait())?;
-    let in_time = watched?;
-    keep(&mut outputs, &mut output)?;
-    let mut report = Vec::new();
-    match reports.by_ref().take(MAX_REPORT).read_to_end(&mut report) {
-        Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error.into()),
-        _ => {}
-    }
+    let end = how_it_ended(child.wait())?;
+    let passed = watched?;
+    report.take()?;
+    output.take()?;
     Ok(Ended {
-        end: if in_time { end } else { End::TimedOut(limit) },
-        report: Report::parse(&report),
-        output,
+        end: passed.map_or(end, End::TimedOut),
+        report: Report::parse(report.kept()),
+        output: output.kept().to_owned(),
     })
 }
 
@@ -135,34 +135,35 @@ fn steers_the_loader(variable: &[u8]) -> bool {
     variable.starts_with(b"LD_") || variable == b"GLIBC_TUNABLES"
 }
 
-/// Waits for the end of the child, and takes what it prints so that it need not wait for that.
-/// `false`: it is still there.
-fn watch<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    pid: Pid,
-    outputs: &mut PipeReader,
-    output: &mut Vec<u8>,
+/// Waits for the end of the child, and takes what comes from it meanwhile, so that it need not wait
+/// for that. Returns the time that has passed if it is still there.
+fn watch(
+    ended: &PipeReader,
+    report: &mut Stream,
+    output: &mut Stream,
     limit: Duration,
-) -> io::Result<bool> {
-    let deadline = Instant::now() + limit;
-    let ended = end_of_child(scope, pid)?;
-    let mut prints = true;
+) -> io::Result<Option<Duration>> {
+    let mut time = BEGIN_LIMIT;
+    let mut since = Instant::now();
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let mut waited = vec![PollFd::new(ended.as_fd(), PollFlags::POLLIN)];
-        if prints {
-            waited.push(PollFd::new(outputs.as_fd(), PollFlags::POLLIN));
-        }
-        match ppoll(&mut waited, Some(TimeSpec::from_duration(left)), None) {
-            Ok(0) => return Ok(false),
-            Ok(_) => {}
-            Err(Errno::EINTR) => continue,
+        let left = time.saturating_sub(since.elapsed());
+        let streams = [report.awaited(), output.awaited()].into_iter().flatten();
+        let mut awaited: Vec<_> = iter::once(ended.as_fd())
+            .chain(streams)
+            .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
+            .collect();
+        match ppoll(&mut awaited, Some(TimeSpec::from_duration(left)), None) {
+            Ok(0) => return Ok(Some(time)),
+            Ok(_) if awaited[0].any() == Some(true) => return Ok(None),
+            Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        if waited[0].any() == Some(true) {
-            return Ok(true);
+        let had_begun = !report.kept().is_empty();
+        report.take()?;
+        output.take()?;
+        if !had_begun && !report.kept().is_empty() {
+            (time, since) = (limit, Instant::now());
         }
-        prints = keep(outputs, output)?;
     }
 }
 
@@ -181,29 +182,7 @@ fn end_of_child<'scope>(scope: &'scope Scope<'scope, '_>, pid: Pid) -> io::Resul
     Ok(ended)
 }
 
-/// Takes what can be read now, a full pipe at most, and keeps the end of it. `false`: there will be
-/// no more.
-fn keep(outputs: &mut PipeReader, output: &mut Vec<u8>) -> io::Result<bool> {
-    let mut buffer = [0; 4096];
-    for _ in 0..16 {
-        let len = match outputs.read(&mut buffer) {
-            Ok(0) => return Ok(false),
-            Ok(len) => len,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-            Err(error) => return Err(error),
-        };
-        output.extend_from_slice(&buffer[..len]);
-        output.drain(..output.len().saturating_sub(MAX_OUTPUT));
-    }
-    Ok(true)
-}
-
-fn unblock(pipe: &PipeReader) -> io::Result<()> {
-    fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-    Ok(())
-}
-
-fn end_of(waited: io::Result<ExitStatus>) -> io::Result<End> {
+fn how_it_ended(waited: io::Result<ExitStatus>) -> io::Result<End> {
     let status = match waited {
         Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(End::Untold),
         waited => waited?,

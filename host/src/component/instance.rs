@@ -309,30 +309,35 @@ impl Drop for HostPanic<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::load::CopyError;
+    use super::super::load::{CopyError, ProbeError};
     use super::*;
 
     #[test]
     fn a_shortage_while_loading_is_waited_out_and_a_bad_file_is_not() {
         let path = Path::new("/nowhere/lib.so");
         let copy = |errno: Errno| LoadError::from(CopyError::MemoryFile(errno.into()));
-        for errno in [Errno::EMFILE, Errno::ENOMEM, Errno::EBUSY] {
-            let NotCreated::TryLater(reason) = not_loaded(path, &copy(errno)) else {
-                panic!("{errno}");
-            };
+        let probe = |errno: Errno| {
+            let start = io::Error::from(errno).into();
+            LoadError::from(ProbeError::Start(start))
+        };
+        for errno in [Errno::EMFILE, Errno::ENOMEM, Errno::EBUSY, Errno::EAGAIN] {
+            for error in [copy(errno), probe(errno)] {
+                let NotCreated::TryLater(reason) = not_loaded(path, &error) else {
+                    panic!("{error}");
+                };
+                let words = io::Error::from(errno).to_string();
+                assert!(reason.contains(&words), "{reason}");
+            }
+        }
+        let missing = inspect(path).unwrap_err();
+        let bad: [&(dyn Error + 'static); 3] =
+            [&copy(Errno::EINVAL), &probe(Errno::EACCES), &missing];
+        for error in bad {
+            let not_created = not_loaded(path, error);
             assert!(
-                reason.contains(&io::Error::from(errno).to_string()),
-                "{reason}"
+                matches!(not_created, NotCreated::Failed { .. }),
+                "{not_created:?}"
             );
         }
-        assert!(matches!(
-            not_loaded(path, &copy(Errno::EINVAL)),
-            NotCreated::Failed { .. }
-        ));
-        let missing = inspect(path).unwrap_err();
-        assert!(matches!(
-            not_loaded(path, &missing),
-            NotCreated::Failed { .. }
-        ));
     }
 }

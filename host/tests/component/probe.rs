@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -225,6 +226,30 @@ fn a_bad_library_is_tried_out_again_and_holds_up_no_other() {
         libraries.load(&good).expect("nothing is wrong with it");
         hangs.join().unwrap().expect_err("it hangs");
     });
+}
+
+/// Whoever starts the host may have told the system to forget its children.
+#[test]
+fn a_process_that_never_learns_how_its_children_ended_still_knows_what_did_well() {
+    let workshop = Workshop::new();
+    let config = |name: &str, constructor: &str| {
+        let library = component(&workshop, constructor);
+        let own = workshop.path(&format!("{name}.so"));
+        fs::rename(library, &own).unwrap();
+        format!("[[component]]\nname = \"{name}\"\nindex = 10\nlibrary = {own:?}\n")
+    };
+    let text = config("good", "") + &config("bad", "abort();");
+    let config = workshop.file("nri-host.toml", text.as_bytes());
+    let output = Command::new("env")
+        .arg("--ignore-signal=CHLD")
+        .arg(env!("CARGO_BIN_EXE_nri-host"))
+        .args(["check", "--config"])
+        .arg(config)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("OK: 10-good"), "{text}");
+    assert!(text.contains("bad.so: ended in its constructors"), "{text}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::private_copy::PrivateCopy;
 use super::verdicts::Verdicts;
 use crate::child::{self, End, Ended, Job, Report, StartError};
 
-/// How long a library may take to be loaded in a throw-away process.
+/// How long a library may take to be loaded in a throw-away process, once that has begun.
 pub const PROBE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Why a library was not loaded in a throw-away process.
