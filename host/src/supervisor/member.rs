@@ -473,6 +473,7 @@ impl Member {
         if progress.synchronized.is_some() {
             self.oldest_events_only = false;
         } else if matches!(end, End::Lost(Lost::Closed))
+            && !progress.synchronizing
             && configured.runtime.is_guess()
             && configured.events & !EVENTS_BEFORE_0_10 != 0
         {

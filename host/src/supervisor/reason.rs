@@ -19,6 +19,12 @@ pub(super) fn of_end(end: &End, progress: &Progress) -> String {
     if progress.synchronized.is_some() {
         return text;
     }
+    if progress.synchronizing {
+        if matches!(end, End::Lost(_)) {
+            text.push_str(" in the middle of the synchronization");
+        }
+        return text;
+    }
     if matches!(end, End::Lost(Lost::Closed)) {
         text.push_str(" after the subscription to ");
         text.push_str(&subscription(configured));
@@ -90,6 +96,18 @@ mod tests {
             text,
             "the runtime closed the connection after the subscription to events 0x07ff, on \
              containerd 2.1.0 (NRI 0.8.0)"
+        );
+    }
+
+    #[test]
+    fn an_end_in_the_middle_of_the_synchronization_does_not_blame_the_subscription() {
+        let begun = Progress {
+            synchronizing: true,
+            ..configured("1.7.20")
+        };
+        assert_eq!(
+            of_end(&End::Lost(Lost::Closed), &begun),
+            "the runtime closed the connection in the middle of the synchronization"
         );
     }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use nix::sys::signal::Signal;
 use nri_host_tests::fake_runtime::mux::Limits;
 use nri_host_tests::fake_runtime::{
-    Complaint, Connection, FakeRuntime, Fault, Profile, Split, Stage,
+    Complaint, Connection, EVENTS_0_10, FakeRuntime, Fault, Profile, Split, Stage,
 };
 use nri_host_tests::host::{Component, Host, State};
 use nri_host_tests::pods;
@@ -59,7 +59,7 @@ async fn what_came_of_a_synchronization_that_broke_off_is_forgotten() -> Result<
         .collect();
     let split = Split::Chunks(vec![(1, 0), (1, 0), (1, 0)]);
     let whole = {
-        let mut runtime = FakeRuntime::builder(Profile::newest())
+        let mut runtime = FakeRuntime::builder(Profile::nri_0_10())
             .state(pods.clone(), Vec::new())
             .split(split.clone())
             .build()?;
@@ -74,14 +74,17 @@ async fn what_came_of_a_synchronization_that_broke_off_is_forgotten() -> Result<
         written: Some(whole - 20),
         read: None,
     };
-    let mut runtime = FakeRuntime::builder(Profile::newest())
+    let mut runtime = FakeRuntime::builder(Profile::nri_0_10())
         .state(pods, Vec::new())
         .split(split)
         .fault(Fault::CutOff(within_the_last))
         .build()?;
     runtime.listen()?;
     let _host = host(&runtime, json!({ "record": record.path() }))?;
-    assert_eq!(runtime.plugin(PLUGIN).await?.connection(), 2);
+    let plugin = runtime.plugin(PLUGIN).await?;
+    assert_eq!(plugin.connection(), 2);
+    // That it began means that the subscription was accepted.
+    assert_eq!(plugin.mask(), EVENTS_0_10);
     let synchronized = record.calls_of("Synchronize");
     let pods: Vec<_> = synchronized.iter().map(|call| call.pods).collect();
     assert_eq!(pods, [Some(4)]);

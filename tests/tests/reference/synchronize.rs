@@ -1,11 +1,12 @@
 //! The whole state, in messages that the library cuts.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use nri_host_tests::host::{Component, Host};
+use nri_host_tests::host::{Component, Host, State};
 use nri_host_tests::pods;
-use nri_host_tests::reference::Options;
+use nri_host_tests::reference::{Event, Options};
 use nri_plugin_api::api::SynchronizeRequest;
 use serde_json::{Value, json};
 
@@ -41,6 +42,43 @@ async fn a_state_in_several_messages_reaches_a_component_once_and_whole() -> Res
     assert_eq!(calls.len(), 1, "{calls:?}");
     assert_eq!(calls[0]["pods"], PODS);
     assert_eq!(calls[0]["containers"], CONTAINERS);
+    Ok(())
+}
+
+/// With few pods beside many containers the library halves the number of pods down to none and then
+/// sends one empty message after another, until the time for all of them is over.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_that_the_library_never_gets_sent_is_outlived() -> Result<()> {
+    let Some(stage) = Stage::silent()? else {
+        return Ok(());
+    };
+    let mut many = state();
+    many.pods.truncate(1);
+    for container in &mut many.containers {
+        container.pod_sandbox_id.clone_from(&many.pods[0].id);
+    }
+    stage.runtime.set_state(&many)?;
+    stage.runtime.listen(&Options {
+        request_timeout: Duration::from_secs(3),
+        ..Options::default()
+    })?;
+    let host = Host::builder()
+        .socket(stage.runtime.socket())
+        .component(Component::faulty("patient", 10, json!({})))
+        .start()?;
+    let tries = |events: &[Event]| {
+        let begun = events.iter().filter(|event| event.name == "synchronizing");
+        (begun.count() >= 2).then_some(())
+    };
+    stage.runtime.wait("a second attempt", tries);
+    let log = std::fs::read_to_string(stage.runtime.socket().with_extension("log"))?;
+    assert!(log.matches("sending sync message").count() > 10, "{log}");
+
+    host.logged("in the middle of the synchronization").await?;
+    // Nothing is wrong with the connection: a state that fits is taken at once.
+    stage.runtime.set_state(&SynchronizeRequest::default())?;
+    stage.runtime.wait_connected(&["10-patient"]);
+    host.wait_state("patient", State::Active).await?;
     Ok(())
 }
 

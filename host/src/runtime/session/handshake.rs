@@ -102,6 +102,9 @@ impl Session {
         let Chunk { more, pieces } = Chunk::read(chunk).map_err(|e| refused(unreadable(&e)))?;
         let now = Instant::now();
         let mut synchronization = lock(&self.synchronization);
+        if synchronization.begun.is_none() {
+            self.advance(|progress| progress.synchronizing = true);
+        }
         let (begun, limit) = *synchronization.begun.get_or_insert((now, time));
         let joined = &mut synchronization.joined;
         if self.registration.methods & Method::Synchronize.bit() != 0 {

@@ -94,6 +94,8 @@ pub struct Progress {
     pub registered: bool,
     /// Configure was answered.
     pub configured: Option<Configured>,
+    /// Synchronize has begun, so the runtime has accepted the subscription.
+    pub synchronizing: bool,
     /// Synchronize was answered: the session is active.
     pub synchronized: Option<Instant>,
     /// The session is over.
@@ -104,6 +106,10 @@ impl Progress {
     /// What the handshake waits for.
     pub fn awaited(&self) -> &'static str {
         match self {
+            Self {
+                synchronizing: true,
+                ..
+            } => "end of Synchronize",
             Self {
                 configured: Some(_),
                 ..
