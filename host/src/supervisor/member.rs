@@ -379,32 +379,34 @@ impl Member {
             SessionState::Handshaking(served) | SessionState::Active(served) => Arc::clone(served),
         };
         let progress = served.session.progress();
+        // A session can become active and be lost between two looks at it.
+        if progress.synchronized.is_some() && matches!(self.session, SessionState::Handshaking(_)) {
+            self.became_active(&served, now);
+        }
         if let Some(end) = &progress.ended {
             self.seat.outbox.session_lost(served.key());
             self.lost(&progress, end, now);
             return Some(now);
         }
-        match (&self.session, progress.synchronized) {
-            (SessionState::Handshaking(_), Some(_)) => {
-                self.seat.counters.sessions.add_one();
-                self.budget.spend(now);
-                self.since = now;
-                tracing::info!(component = self.plugin(), "active");
-                self.session = SessionState::Active(served);
-                self.observe_step(now)
-            }
-            (SessionState::Handshaking(_), None) => {
-                let limit = self.runtime.handshake_timeout;
-                let until = self.since + limit;
-                if until <= now {
-                    let awaited = progress.awaited();
-                    served.session.end(End::HandshakeTimeout { awaited, limit });
-                    return Some(now);
-                }
-                Some(until)
-            }
-            _ => self.observe_step(now),
+        if let SessionState::Active(_) = self.session {
+            return self.observe_step(now);
         }
+        let limit = self.runtime.handshake_timeout;
+        let until = self.since + limit;
+        if until <= now {
+            let awaited = progress.awaited();
+            served.session.end(End::HandshakeTimeout { awaited, limit });
+            return Some(now);
+        }
+        Some(until)
+    }
+
+    fn became_active(&mut self, served: &Arc<Served>, now: Instant) {
+        self.seat.counters.sessions.add_one();
+        self.budget.spend(now);
+        self.since = now;
+        tracing::info!(component = self.plugin(), "active");
+        self.session = SessionState::Active(Arc::clone(served));
     }
 
     /// Reconnects a component that is out of step, when it is back and may.
