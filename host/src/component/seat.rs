@@ -304,11 +304,19 @@ impl Seat {
         self.set(Condition::Stopped);
     }
 
-    /// The thread has come to an end that it should not have.
+    /// The component's thread has come to an end that it should not have. From now on the watchdog
+    /// serves the session.
     pub fn thread_failed(&self, why: NotCreated) {
         let mut inner = self.lock();
         inner.thread_ended = true;
         inner.set(Condition::NotCreated(why));
+        // A call that is under way is answered at its deadline.
+        if let Some(served) = &inner.session
+            && lock(&served.in_flight).is_none()
+        {
+            served.turn.take();
+            self.stand_in(served);
+        }
         drop(inner);
         self.notice.notify_one();
     }

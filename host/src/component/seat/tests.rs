@@ -184,6 +184,28 @@ fn a_new_session_is_served_while_the_component_is_in_a_call_of_the_last_one() {
 }
 
 #[test]
+fn when_its_thread_fails_between_calls_the_session_is_served() {
+    let seat = seat(OnFailure::Ignore);
+    let (_served, mut peer) = session(&seat);
+    seat.thread_failed(NotCreated::TryLater("a bug of the host".into()));
+    peer.create_containers(&[1, 3]);
+    assert_eq!((peer.answer().0, peer.answer().0), (1, 3));
+}
+
+#[test]
+fn when_its_thread_fails_in_a_call_that_is_answered_at_its_deadline() {
+    let seat = seat(OnFailure::Fail);
+    let (served, mut peer) = session(&seat);
+    peer.create_containers(&[1]);
+    let _call = go_into_call(&served, SOON);
+    seat.thread_failed(NotCreated::TryLater("a bug of the host".into()));
+    let (number, response) = peer.answer();
+    assert_eq!((number, response.status.code()), (1, Code::INTERNAL));
+    peer.create_containers(&[3]);
+    assert_eq!(peer.answer().0, 3);
+}
+
+#[test]
 fn while_the_component_is_created_again_its_session_is_served() {
     let seat = seat(OnFailure::Ignore);
     let (served, mut peer) = session(&seat);
