@@ -135,7 +135,7 @@ impl Worker<'_> {
         seat.outbox.session_lost(served.key());
         // A new session goes on with them.
         while seat.is_current(served)
-            && let Some(result) = seat.result_to_tell()
+            && let Some((result, _)) = seat.result_to_tell()
         {
             match self.tell(instance, served, &result) {
                 Continue(present) => instance = present,
@@ -148,16 +148,15 @@ impl Worker<'_> {
     /// Tells one result that waits, if any, and serves what comes next.
     fn step(&mut self, mut instance: Instance, served: &Arc<Served>) -> Step {
         let seat = self.seat;
-        let mut busy = Duration::ZERO;
-        if let Some(result) = seat.result_to_tell() {
+        let (mut busy, mut patience) = (Duration::ZERO, Patience::Wait);
+        if let Some((result, more)) = seat.result_to_tell() {
             let start = Instant::now();
             instance = self.tell(instance, served, &result)?;
             busy = start.elapsed();
+            if more {
+                patience = Patience::Never;
+            }
         }
-        let patience = match seat.has_results_to_tell() {
-            true => Patience::Never,
-            false => Patience::Wait,
-        };
         match served.session.next(patience) {
             Ok(Some(Incoming::Call(call))) => self.answer(instance, served, call, busy),
             Ok(Some(Incoming::UpdateAnswer { number, answer })) => {

@@ -180,14 +180,11 @@ impl Outbox {
         }
     }
 
-    /// The next result to be told.
-    pub fn take_result(&self) -> Option<UpdateResult> {
-        self.lock().results.pop_front()
-    }
-
-    /// There are results to be told.
-    pub fn has_results(&self) -> bool {
-        !self.lock().results.is_empty()
+    /// The next result to be told, and whether there are more.
+    pub fn take_result(&self) -> Option<(UpdateResult, bool)> {
+        let mut inner = self.lock();
+        let result = inner.results.pop_front()?;
+        Some((result, !inner.results.is_empty()))
     }
 
     // ---- the supervisor's part
@@ -317,7 +314,7 @@ mod tests {
     }
 
     fn outcome(outbox: &Outbox) -> (u64, Result<Vec<u8>, String>) {
-        let UpdateResult { cookie, outcome } = outbox.take_result().expect("a result");
+        let (UpdateResult { cookie, outcome }, _) = outbox.take_result().expect("a result");
         (cookie, outcome.map_err(|failure| failure.to_string()))
     }
 
@@ -329,7 +326,7 @@ mod tests {
         outbox.send(SESSION, 3, Instant::now()).unwrap();
         outbox.answered(SESSION, 5, Ok(Vec::new()));
         outbox.answered(Key::for_tests(2), 3, Ok(Vec::new()));
-        assert!(!outbox.has_results() && outbox.answer_due().is_some());
+        assert!(outbox.take_result().is_none() && outbox.answer_due().is_some());
         outbox.answered(SESSION, 3, Ok(Vec::new()));
         assert_eq!(outcome(&outbox), (7, Ok(Vec::new())));
         assert!(outbox.answer_due().is_none() && outbox.has_queued());
@@ -342,12 +339,12 @@ mod tests {
         outbox.push(7, request()).unwrap();
         outbox.send(SESSION, 3, now).unwrap();
         outbox.expire(now + ANSWER_LIMIT - Duration::from_nanos(1));
-        assert!(!outbox.has_results());
+        assert!(outbox.take_result().is_none());
         outbox.expire(now + ANSWER_LIMIT);
         let refused = outcome(&outbox).1.unwrap_err();
         assert_eq!(refused, "the runtime did not answer within 10 s");
         outbox.answered(SESSION, 3, Ok(Vec::new()));
-        assert!(!outbox.has_results());
+        assert!(outbox.take_result().is_none());
         assert_eq!(outbox.counts().failed, 1);
     }
 
@@ -358,7 +355,7 @@ mod tests {
         outbox.push(8, request()).unwrap();
         outbox.send(SESSION, 3, Instant::now()).unwrap();
         outbox.session_lost(Key::for_tests(2));
-        assert!(!outbox.has_results());
+        assert!(outbox.take_result().is_none());
         outbox.session_lost(SESSION);
         let (cookie, lost) = outcome(&outbox);
         assert_eq!(cookie, 7);
@@ -425,7 +422,7 @@ mod tests {
         assert!(outbox.answer_due().is_some());
         outbox.answered(SESSION, 5, Ok(Vec::new()));
         assert!(outbox.answer_due().is_none());
-        assert!(!outbox.has_results() && !outbox.has_queued());
+        assert!(outbox.take_result().is_none() && !outbox.has_queued());
         assert_eq!(outbox.counts().dropped, 1);
     }
 }

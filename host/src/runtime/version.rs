@@ -82,6 +82,17 @@ impl RuntimeVersion {
         }
     }
 
+    /// An update outside a call can make this runtime wait for itself for ever, when it begins a call
+    /// in the same moment (NRI before 0.12.1: two locks, taken in opposite orders).
+    pub fn can_freeze_on_updates(&self) -> bool {
+        let mended = NriVersion {
+            major: 0,
+            minor: 12,
+            patch: 1,
+        };
+        self.nri().is_some_and(|nri| nri < mended)
+    }
+
     /// Setting a sysctl ends this runtime's process (NRI 0.11: a write to a map that is not there).
     pub fn dies_of_sysctl(&self) -> bool {
         self.nri()
@@ -233,6 +244,14 @@ mod tests {
         assert_eq!(event_mask(new_event, EVENTS_SINCE_0_10), 1 << 11);
         let create = Method::CreateContainer.bit() | Method::Synchronize.bit();
         assert_eq!(event_mask(create, EVENTS_BEFORE_0_10), 1 << 3);
+    }
+
+    #[test]
+    fn nri_before_0_12_1_can_freeze_on_updates() {
+        assert!(runtime("containerd", "1.7.30", "").can_freeze_on_updates());
+        assert!(runtime("containerd", "2.3.0", "v0.12.0").can_freeze_on_updates());
+        assert!(!runtime("containerd", "2.4.0", "v0.12.1").can_freeze_on_updates());
+        assert!(!runtime("something", "1.0.0", "").can_freeze_on_updates());
     }
 
     #[test]

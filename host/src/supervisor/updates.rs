@@ -57,9 +57,30 @@ fn may_send(member: &Member) -> bool {
 
 fn send(member: &Member, now: Instant) -> Option<Instant> {
     let served = member.served()?;
+    if member.seat.outbox.counts().sent == 0 {
+        warn_of_old_runtime(member);
+    }
     let number = served.session.update_call_number();
     // Noted before it is written: the answer comes on another thread.
     let request = member.seat.outbox.send(served.key(), number, now)?;
     served.session.update_containers(number, request);
     member.seat.outbox.answer_due()
+}
+
+/// What may happen all the same is to be found in the log.
+fn warn_of_old_runtime(member: &Member) {
+    let configured = member
+        .served()
+        .and_then(|s| s.session.progress().configured);
+    if let Some(configured) = configured
+        && configured.runtime.can_freeze_on_updates()
+    {
+        let runtime = &configured.runtime;
+        tracing::warn!(
+            component = member.plugin(),
+            runtime = format!("{} {}", runtime.name, runtime.version),
+            "updates containers outside requests, which can freeze a runtime with NRI before 0.12.1 \
+             if it begins a request in the same moment"
+        );
+    }
 }

@@ -156,6 +156,7 @@ mod tests {
                 fn methods(&self) -> MethodSet { todo!() }
                 fn create_container(&mut self, r: &CreateContainer) -> Result<Adjustment, Error> { todo!() }
                 fn synchronize(&mut self, r: &Synchronize) -> Result<Updates, Error> { todo!() }
+                fn update_result(&mut self, r: &UpdateResult) { todo!() }
             }",
         )
         .unwrap();

@@ -198,9 +198,7 @@ async fn an_update_asked_for_in_a_call_follows_the_answer() -> Result<()> {
 
 #[tokio::test]
 async fn no_update_is_sent_while_any_component_is_in_a_call() -> Result<()> {
-    let runtime = FakeRuntime::builder(Profile::newest()).request_timeout(Duration::from_secs(60));
-    let mut runtime = runtime.build()?;
-    runtime.listen()?;
+    let runtime = FakeRuntime::start(Profile::newest()).await?;
     let other = Asker::new("other")?;
     let hang = json!({ "do": "hang", "until": other.signal() });
     let other = other.in_call(&hang);
@@ -437,7 +435,10 @@ async fn requests_are_answered_while_a_component_does_not_come_back_from_a_resul
     let asker = Asker::new("asker")?;
     let hang = json!({ "do": "hang", "until": asker.signal() });
     let asker = asker.in_create(&["c0"]).on_result(&hang);
-    let host = start(&runtime, &[&asker])?;
+    let host = Host::builder()
+        .socket(runtime.socket())
+        .component(asker.component(10).set("timeout", "100ms"))
+        .start()?;
     let plugin = runtime.plugin("10-asker").await?;
     asker.told(1).await?;
     create_container(&plugin).await?;

@@ -28,17 +28,12 @@ impl Served {
 }
 
 impl Seat {
-    /// The next result, unless the component is left alone.
-    pub fn result_to_tell(&self) -> Option<UpdateResult> {
+    /// The next result and whether there are more, unless the component is left alone.
+    pub fn result_to_tell(&self) -> Option<(UpdateResult, bool)> {
         match self.quarantine.is_active() {
             true => None,
             false => self.outbox.take_result(),
         }
-    }
-
-    /// Whether there is another one.
-    pub fn has_results_to_tell(&self) -> bool {
-        !self.quarantine.is_active() && self.outbox.has_results()
     }
 
     /// The component panicked over a result.

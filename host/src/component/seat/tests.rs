@@ -333,7 +333,20 @@ fn the_answer_to_an_update_reaches_the_outbox_while_the_component_is_away() {
     // What comes after it is answered after it was taken in.
     peer.create_containers(&[3]);
     assert_eq!(peer.answer().0, 3);
-    let result = seat.outbox.take_result().expect("the result");
+    let (result, _) = seat.outbox.take_result().expect("the result");
     assert_eq!(result.cookie, 7);
     assert!(matches!(result.outcome, Ok(response) if response.is_empty()));
+}
+
+#[test]
+fn a_component_in_quarantine_is_told_no_result_before_it_ends() {
+    let seat = seat_with(OnFailure::Ignore, rule(1));
+    let (served, mut peer) = session(&seat);
+    seat.outbox.push(7, None).unwrap();
+    peer.create_containers(&[1]);
+    conclude_next(&seat, &served, Outcome::Failed(Failure::NoReply));
+    assert!(seat.quarantine.is_active());
+    assert!(seat.result_to_tell().is_none());
+    seat.quarantine.reset();
+    assert!(seat.result_to_tell().is_some());
 }

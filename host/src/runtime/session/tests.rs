@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 
 use super::*;
 use crate::runtime::mux::{PLUGIN_STREAM, RUNTIME_STREAM};
+use crate::runtime::update::MAX_UPDATE;
 
 fn session(methods: u64) -> (Session, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
@@ -111,4 +112,74 @@ fn what_the_handshake_waits_for_is_named_in_each_phase() {
     send(&mut peer, &Outgoing::request(PLUGIN_STREAM, 1, &request));
     assert!(session.next(Patience::Never).unwrap().is_none());
     assert_eq!(session.progress().awaited(), "Synchronize");
+}
+
+#[test]
+fn the_largest_update_fits_a_socket_that_nobody_reads_at_the_moment() {
+    let (session, _peer) = session(0);
+    session.update_containers(session.update_call_number(), vec![0; 2 * MAX_UPDATE]);
+    assert!(!session.has_ended());
+}
+
+#[test]
+fn the_answer_to_an_update_comes_out_under_its_number() {
+    let (session, mut peer) = session(0);
+    let first = session.update_call_number();
+    session.update_containers(first, Vec::new());
+    let second = session.update_call_number();
+    session.update_containers(second, Vec::new());
+    let refused = Answer::Error {
+        code: Code::UNKNOWN,
+        text: "no".into(),
+    };
+    let good = Answer::Payload(vec![1]);
+    send(
+        &mut peer,
+        &Outgoing::response(RUNTIME_STREAM, second, refused),
+    );
+    send(&mut peer, &Outgoing::response(RUNTIME_STREAM, first, good));
+    for (number, answer) in [(second, Err("no".to_owned())), (first, Ok(vec![1]))] {
+        let incoming = session.next(Patience::Wait).unwrap();
+        let Some(Incoming::UpdateAnswer {
+            number: of,
+            answer: is,
+        }) = incoming
+        else {
+            panic!("expected an answer: {incoming:?}");
+        };
+        assert_eq!((of, is), (number, answer));
+    }
+    assert!(
+        !session.progress().registered,
+        "neither is the registration's"
+    );
+}
+
+#[test]
+fn a_session_is_synchronizing_from_the_first_chunk_to_the_last_answer() {
+    let (session, mut peer) = session(Method::Synchronize.bit());
+    assert!(!session.is_synchronizing());
+    let more = api::SynchronizeRequest {
+        more: true,
+        ..Default::default()
+    };
+    synchronize(&mut peer, &encode(&more), LONG);
+    assert!(session.next(Patience::Never).unwrap().is_none());
+    assert!(session.is_synchronizing());
+    synchronize(&mut peer, &[], LONG);
+    let call = next_call(&session);
+    assert!(session.is_synchronizing());
+    session.answer(&call, Answer::EMPTY, Patience::Wait);
+    assert!(!session.is_synchronizing());
+}
+
+#[test]
+fn a_call_is_under_way_from_when_it_is_read_until_it_is_answered() {
+    let (session, mut peer) = session(Method::Synchronize.bit());
+    assert!(session.traffic.is_quiet());
+    synchronize(&mut peer, &[], LONG);
+    let call = next_call(&session);
+    assert!(!session.traffic.is_quiet());
+    session.answer(&call, Answer::EMPTY, Patience::Wait);
+    assert!(session.traffic.is_quiet());
 }
