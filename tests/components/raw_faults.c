@@ -28,8 +28,12 @@
  *   unknown           handle returns 77 without a reply
  *   unsupported       handle returns NRIH_UNSUPPORTED
  *   dead              handle returns NRIH_DEAD
+ *   bad_updates       an empty answer, after asking for updates that no runtime
+ *                     could use, and for one that lacks what runtimes rely on;
+ *                     it does not want to know what comes of them
  *
- * What the host makes of a reply is logged as "FAULT: reply returned STATUS".
+ * What the host makes of a reply is logged as "FAULT: reply returned STATUS",
+ * what it makes of an update as "update: KIND returned STATUS".
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -162,6 +166,29 @@ static int misreply(struct instance *self, uint64_t token) {
   return 1;
 }
 
+static void ask(struct instance *self, const char *kind, const void *data,
+                size_t len) {
+  const nrih_host *host = self->host;
+  char line[80];
+  int32_t result = host->update_containers(host->ctx, 1, data, len);
+  int written = snprintf(line, sizeof line, "update: %s returned %d", kind, (int)result);
+  host->log(host->ctx, NRIH_LOG_INFO, line, (size_t)written);
+}
+
+static void ask_badly(struct instance *self) {
+  static const uint8_t large[(size_t)65 << 10];
+  /* update { linux { } }: of no container */
+  static const uint8_t unnamed[] = {0x0a, 0x02, 0x12, 0x00};
+  /* update { container_id: "c" linux { resources { pids { limit: 5 } } } } */
+  static const uint8_t pids[] = {0x0a, 0x0b, 0x0a, 0x01, 'c',  0x12, 0x06,
+                                 0x0a, 0x04, 0x42, 0x02, 0x08, 0x05};
+  ask(self, "NULL with a length", NULL, 10);
+  ask(self, "one cut off", pids, sizeof pids - 1);
+  ask(self, "a large one", large, sizeof large);
+  ask(self, "one of no container", unnamed, sizeof unnamed);
+  ask(self, "one of pids alone", pids, sizeof pids);
+}
+
 static int32_t handle(void *instance, const nrih_request *request) {
   struct instance *self = instance;
   uint64_t token = request->token;
@@ -181,6 +208,8 @@ static int32_t handle(void *instance, const nrih_request *request) {
     self->late_token = token;
     return NRIH_DEAD;
   }
+  if (has(self, "bad_updates"))
+    ask_badly(self);
   if (has(self, "unsupported"))
     return NRIH_UNSUPPORTED;
   if (has(self, "dead"))

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use nri_host_tests::artifacts::c_component;
 use nri_host_tests::fake_runtime::mux::Direction;
 use nri_host_tests::fake_runtime::{
     FakeRuntime, Fault, Plugin, Profile, Step, Unsolicited, UpdateAnswer,
@@ -316,6 +317,39 @@ async fn an_update_without_an_answer_is_given_up_and_the_next_one_goes() -> Resu
     runtime.release();
     assert_eq!(asker.told(2).await?[1..], [fine("c1")]);
     wait_counted(&host, "asker", "failed", 1).await
+}
+
+#[tokio::test]
+async fn of_a_component_that_asks_badly_only_what_can_be_mended_is_sent() -> Result<()> {
+    let runtime = FakeRuntime::start(Profile::newest()).await?;
+    let config = json!({ "fault": "bad_updates", "on": ["CreateContainer"] });
+    let host = Host::builder()
+        .socket(runtime.socket())
+        .component(Component::new("raw", 10, c_component("raw_faults")?).config(config))
+        .start()?;
+    let plugin = runtime.plugin("10-raw").await?;
+    create_container(&plugin).await?;
+    let [update] = &runtime.updates(1).await?[..] else {
+        anyhow::bail!("expected one update");
+    };
+    let resources = &update.request.update[0].linux.resources;
+    assert_eq!(resources.pids.limit, 5);
+    assert!(resources.cpu.is_some() && resources.memory.is_some());
+    let statuses = [
+        ("NULL with a length", -2),
+        ("one cut off", -2),
+        ("a large one", -2),
+        ("one of no container", -2),
+        ("one of pids alone", 0),
+    ];
+    for (kind, status) in statuses {
+        host.logged(&format!("update: {kind} returned {status}"))
+            .await?;
+    }
+    host.logged("update refused: update[0] names no container")
+        .await?;
+    // It has no function for results, and goes on without.
+    create_container(&plugin).await
 }
 
 #[tokio::test]

@@ -57,6 +57,54 @@ fn faults_are_limited_by_pod_and_by_number() {
 }
 
 #[test]
+fn updates_are_asked_for_and_what_comes_of_them_is_written_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("calls.jsonl");
+    let mut harness = Harness::<Faulty>::create(json!({
+        "record": record,
+        "updates": { "in_create": ["c0"] },
+        "on": { "CreateContainer": { "do": "update", "text": "c1" } },
+    }))
+    .unwrap();
+    assert_eq!(create_container(&mut harness, "p"), Outcome::Answer(0));
+    let asked = harness.take_updates();
+    for (id, request) in asked {
+        let container = &request.update[0].container_id;
+        let result = match container.as_str() {
+            "c0" => Err("no such container"),
+            _ => Ok(&["c1"][..]),
+        };
+        harness.update_result(id, result).answer();
+    }
+    let text = std::fs::read_to_string(&record).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let lines: Vec<Value> = lines
+        .filter(|line: &Value| line["method"].as_str().unwrap().starts_with("update_"))
+        .collect();
+    let asked = |container| {
+        json!({
+            "instance": "test", "method": "update_containers",
+            "container": container, "status": "queued",
+        })
+    };
+    assert_eq!(
+        lines,
+        [
+            asked("c0"),
+            asked("c1"),
+            json!({
+                "instance": "test", "method": "update_result",
+                "container": "c0", "error": "no such container",
+            }),
+            json!({
+                "instance": "test", "method": "update_result",
+                "container": "c1", "failed": ["c1"],
+            }),
+        ]
+    );
+}
+
+#[test]
 fn creation_fails_as_configured() {
     let failure = Harness::<Faulty>::create(json!({ "create": "try-later" })).unwrap_err();
     assert_eq!(failure.kind, FailureKind::TryLater);
