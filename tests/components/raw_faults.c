@@ -15,6 +15,7 @@
  *   none              NRIH_OK without a reply
  *   null_with_length  a reply of ten bytes at NULL
  *   too_large         a reply of 5 MiB
+ *   sysctl            an adjustment that sets a sysctl
  *   double_reply      two replies; the second one is garbage
  *   late_reply        NRIH_OK without a reply; another thread replies when the
  *                     next call, or destroy, has begun
@@ -145,8 +146,13 @@ static void reply_too_large(struct instance *self, uint64_t token) {
 static int misreply(struct instance *self, uint64_t token) {
   static const uint8_t garbage[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
                                     0xff, 0xff, 0xff, 0xff, 0xff};
+  /* adjust { linux { sysctl { key: "a.b" value: "1" } } } */
+  static const uint8_t sysctl[] = {0x0a, 0x0c, 0x32, 0x0a, 0x42, 0x08, 0x0a,
+                                   3,    'a',  '.',  'b',  0x12, 1,    '1'};
   if (has(self, "garbage")) {
     reply(self, "garbage", token, NRIH_OK, garbage, sizeof garbage);
+  } else if (has(self, "sysctl")) {
+    reply(self, "sysctl", token, NRIH_OK, sysctl, sizeof sysctl);
   } else if (has(self, "null_with_length")) {
     reply(self, "null_with_length", token, NRIH_OK, NULL, 10);
   } else if (has(self, "too_large")) {

@@ -152,6 +152,36 @@ async fn an_adjustment_reaches_the_runtime_as_it_is() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_sysctl_is_kept_from_the_runtimes_that_die_of_it_and_from_no_others() -> Result<()> {
+    for (profile, passes) in [
+        (Profile::nri_0_10(), true),
+        (Profile::nri_0_11(), false),
+        (Profile::nri_0_12_0(), true),
+    ] {
+        let nri = profile.nri;
+        let config = json!({ "fault": "sysctl", "on": ["CreateContainer"] });
+        let subject = Component::new(SUBJECT, 10, c_component("raw_faults")?).config(config);
+        let scene = Scene::with(FakeRuntime::builder(profile), subject).await?;
+        let reply = scene
+            .plugin
+            .create_container(&scene.pod, &scene.container)
+            .await?;
+        assert_eq!(
+            reply.adjust.linux.sysctl.len(),
+            usize::from(passes),
+            "{nri}"
+        );
+        let counted =
+            |component: &ComponentStatus| component.count("failures") == Some(u64::from(!passes));
+        scene
+            .host
+            .wait_component(SUBJECT, "counted", counted)
+            .await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_rejection_stops_only_what_can_be_decided() -> Result<()> {
     let reject = json!({ "do": "reject", "text": REASON });
     in_each_call(Outcome::Rejection, || in_every_call(&reject)).await
