@@ -26,11 +26,12 @@ soak: packages ## Run what takes long: every supported release of containerd, 1,
 	$(CARGO) test --release --package nri-host-tests -- --ignored --nocapture --test-threads=1
 	tests/scripts/fuzz $(FUZZ_SECONDS)
 
-lint: ## Check formatting, lints, documentation, licences and the systemd unit
+lint: ## Check formatting, lints, documentation, the systemd unit, and the tests that documents name
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps --document-private-items
 	tests/scripts/verify-unit systemd/nri-host.service
+	tests/scripts/verify-field-reports
 
 packages:
 	@tests/scripts/install-packages $(PACKAGES)
