@@ -1,17 +1,15 @@
 //! The host and its components beside a real containerd.
 
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use nri_host_tests::artifacts::c_component;
 use nri_host_tests::containerd::{
     self, Container, Containerd, RELEASES, Release, V1_7, V2_1, V2_4,
 };
 use nri_host_tests::host::{Component, ComponentStatus, Host, State};
-use nri_host_tests::patience::PATIENCE;
 use nri_host_tests::tier;
 use serde_json::{Value, json};
+
+use crate::log::Log;
 
 /// A device that every kernel has and no container gets by itself.
 const HOST_DEVICE: &str = "/dev/kmsg";
@@ -20,9 +18,6 @@ const ANNOTATION: (&str, &str) = (
     "devices.noderesource.dev/container.main",
     "- {path: /dev/injected, type: c, major: 1, minor: 11}",
 );
-
-/// Time between two looks at a file.
-const POLL: Duration = Duration::from_millis(10);
 
 const SLEEP: [&str; 2] = ["/bin/sleep", "infinity"];
 
@@ -227,31 +222,6 @@ impl Node {
                 .await?;
         }
         Ok(())
-    }
-}
-
-/// The file that the logger writes, behind the requests.
-struct Log(PathBuf);
-
-impl Log {
-    /// Waits until there is an event for which `is_it` holds.
-    async fn wait(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Result<()> {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let text = std::fs::read_to_string(&self.0).context("reading the logger's file")?;
-            // The last line may be half written.
-            let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-            for line in whole.lines() {
-                if is_it(&serde_json::from_str(line)?) {
-                    return Ok(());
-                }
-            }
-            ensure!(
-                Instant::now() < until,
-                "waited in vain for {what} in\n{text}"
-            );
-            tokio::time::sleep(POLL).await;
-        }
     }
 }
 

@@ -3,3 +3,5 @@
 mod components;
 mod faults;
 mod harness;
+mod log;
+mod updates;

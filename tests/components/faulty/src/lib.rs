@@ -33,7 +33,7 @@
 //! | `annotate` | `CreateContainer`: sets the annotation `KEY=VALUE` in `text` |
 //! | `large` | `CreateContainer`: an answer of exactly `bytes` bytes: 0, or 20 and more (an error for the few sizes that no answer has). `Synchronize`, `UpdateContainer`, `StopContainer`: an update with a text of so many bytes |
 //!
-//! | `update` | asks for an update of the container with the id `text` outside the request, then answers |
+//! | `update` | in calls about containers: asks for an update of the container with the id `text` (of the call's own, if that is empty) outside the request, then answers |
 //!
 //! `for` picks calls by the beginning of the pod's name and by the container's name; others are
 //! answered. `times` ends the fault after so many calls. `create` fails with "as configured".
@@ -177,9 +177,6 @@ impl Faulty {
         }
         let behaviour = behaviour.clone();
         behaviour.perform()?;
-        if behaviour.action == Action::Update {
-            self.asker.ask(&behaviour.text, &mut self.record)?;
-        }
         Ok(Some(behaviour))
     }
 
@@ -203,7 +200,17 @@ impl Faulty {
             container: request.container_name(),
             ..Default::default()
         };
-        self.perform(M::METHOD, entry)
+        let behaviour = self.perform(M::METHOD, entry)?;
+        if let Some(behaviour) = &behaviour
+            && behaviour.action == Action::Update
+        {
+            let container = match behaviour.text.as_str() {
+                "" => request.container_id(),
+                text => text,
+            };
+            self.asker.ask(container, &mut self.record)?;
+        }
+        Ok(behaviour)
     }
 }
 
