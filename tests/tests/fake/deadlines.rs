@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use nri_host_tests::fake_runtime::{FakeRuntime, Profile};
+use nri_host_tests::fake_runtime::{CallError, FakeRuntime, Profile, Reply};
 use nri_host_tests::host::{Component, ComponentStatus, State};
-use nri_plugin_api::api::Event;
 use serde_json::json;
 
 use crate::callbacks::CALLBACKS;
+use crate::outcomes::{word, word_of_failure};
 use crate::record::Record;
 use crate::scene::{SUBJECT, Scene, in_every_call};
 
@@ -40,21 +40,19 @@ async fn an_overdue_call_is_answered_at_its_deadline_and_the_next_ones_at_once()
         let scene = Scene::new(subject).await?;
         for callback in &CALLBACKS {
             let call = || callback.tell(&scene.plugin, &scene.pod, &scene.container);
-            let fails = callback.event == Event::VALIDATE_CONTAINER_ADJUSTMENT
-                || on_failure == "fail"
-                    && (callback.decides || callback.event == Event::UPDATE_POD_SANDBOX);
-            let took = |answer: Result<_, _>| match answer {
-                Ok(nri_host_tests::fake_runtime::Reply { message, took }) => {
-                    assert!(!fails, "{} was not failed", callback.method);
-                    assert_eq!(message, Vec::<u8>::new());
-                    took
-                }
-                Err(error) => {
-                    let error: nri_host_tests::fake_runtime::CallError = error;
-                    let (_, text) = error.status().expect("an answer");
-                    assert!(fails && text.contains(SUBJECT), "{error:?}");
-                    error.took
-                }
+            let took = |answer: Result<Reply<_>, CallError>| {
+                let took = match &answer {
+                    Ok(reply) => reply.took,
+                    Err(error) => error.took,
+                };
+                let word = word(
+                    &scene.plugin,
+                    callback,
+                    (&scene.pod, &scene.container),
+                    answer,
+                );
+                assert_eq!(word, word_of_failure(callback, on_failure));
+                took
             };
             let first = took(call().await);
             assert!(first >= own_timeout, "{} after {first:?}", callback.method);

@@ -18,50 +18,50 @@ use crate::deadlines::Gate;
 /// Everything but a decision about the pod becomes an empty answer, save that a check which was not
 /// made has not passed.
 const IGNORE: &str = "
-                              reject    error    panic  garbage  nothing     5MiB     null   double   thread    after     hang
-RunPodSandbox                  error    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-UpdatePodSandbox               empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-PostUpdatePodSandbox           empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-CreateContainer                error    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-PostCreateContainer            empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-StartContainer                 error    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-PostStartContainer             empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-UpdateContainer                error    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-PostUpdateContainer            empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-StopContainer                  empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-RemoveContainer                empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-ValidateContainerAdjustment  verdict    error    error    error    error    error    error    empty    error    error    error
-StopPodSandbox                 empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-RemovePodSandbox               empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-counted as rejections             14        0        0        0        0        0        0        0        0        0        0
-counted as failures                0       14       14       14       14       14       14        0       14       14       14
+                              answer   reject    error    panic  garbage  nothing     5MiB     null   double   thread    after    token   status    reply     hang
+RunPodSandbox                  empty    error    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+UpdatePodSandbox               empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+PostUpdatePodSandbox           empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+CreateContainer                empty    error    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+PostCreateContainer            empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+StartContainer                 empty    error    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+PostStartContainer             empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+UpdateContainer                empty    error    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+PostUpdateContainer            empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+StopContainer                  empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+RemoveContainer                empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+ValidateContainerAdjustment    empty  verdict    error    error    error    error    error    error    empty    error    error    error    error    error    error
+StopPodSandbox                 empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+RemovePodSandbox               empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+counted as rejections              0       14        0        0        0        0        0        0        0        0        0        0        0        0        0
+counted as failures                0        0       14       14       14       14       14       14        0       14       14       14       14       14       14
 ";
 
 /// A failure becomes an error where a pod or container comes into being or changes.
 const FAIL: &str = "
-                              reject    error    panic  garbage  nothing     5MiB     null   double   thread    after     hang
-RunPodSandbox                  error    error    error    error    error    error    error    empty    error    error    error
-UpdatePodSandbox               empty    error    error    error    error    error    error    empty    error    error    error
-PostUpdatePodSandbox           empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-CreateContainer                error    error    error    error    error    error    error    empty    error    error    error
-PostCreateContainer            empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-StartContainer                 error    error    error    error    error    error    error    empty    error    error    error
-PostStartContainer             empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-UpdateContainer                error    error    error    error    error    error    error    empty    error    error    error
-PostUpdateContainer            empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-StopContainer                  empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-RemoveContainer                empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-ValidateContainerAdjustment  verdict    error    error    error    error    error    error    empty    error    error    error
-StopPodSandbox                 empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-RemovePodSandbox               empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
-counted as rejections             14        0        0        0        0        0        0        0        0        0        0
-counted as failures                0       14       14       14       14       14       14        0       14       14       14
+                              answer   reject    error    panic  garbage  nothing     5MiB     null   double   thread    after    token   status    reply     hang
+RunPodSandbox                  empty    error    error    error    error    error    error    error    empty    error    error    error    error    error    error
+UpdatePodSandbox               empty    empty    error    error    error    error    error    error    empty    error    error    error    error    error    error
+PostUpdatePodSandbox           empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+CreateContainer                empty    error    error    error    error    error    error    error    empty    error    error    error    error    error    error
+PostCreateContainer            empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+StartContainer                 empty    error    error    error    error    error    error    error    empty    error    error    error    error    error    error
+PostStartContainer             empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+UpdateContainer                empty    error    error    error    error    error    error    error    empty    error    error    error    error    error    error
+PostUpdateContainer            empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+StopContainer                  empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+RemoveContainer                empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+ValidateContainerAdjustment    empty  verdict    error    error    error    error    error    error    empty    error    error    error    error    error    error
+StopPodSandbox                 empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+RemovePodSandbox               empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty    empty
+counted as rejections              0       14        0        0        0        0        0        0        0        0        0        0        0        0        0
+counted as failures                0        0       14       14       14       14       14       14        0       14       14       14       14       14       14
 ";
 
 /// Synchronize itself is never failed: the component is out of step, or still in the call.
 const SYNCHRONIZE: &str = "
-                              reject    error    panic  garbage  nothing     5MiB     null   double   thread    after     hang
-Synchronize                 unsynced unsynced unsynced unsynced unsynced unsynced unsynced   active unsynced unsynced  overdue
+                              answer   reject    error    panic  garbage  nothing     5MiB     null   double   thread    after    token   status    reply     hang
+Synchronize                   active unsynced unsynced unsynced unsynced unsynced unsynced unsynced   active unsynced unsynced unsynced unsynced unsynced  overdue
 ";
 
 /// Nobody can go on after these: the process ends, the next one serves.
@@ -96,7 +96,8 @@ enum By {
     Raw(&'static str),
 }
 
-const FAULTS: [Fault; 11] = [
+const FAULTS: [Fault; 15] = [
+    fault("answer", By::Faulty("answer")),
     fault("reject", By::Faulty("reject")),
     fault("error", By::Faulty("error")),
     fault("panic", By::Faulty("panic")),
@@ -108,6 +109,10 @@ const FAULTS: [Fault; 11] = [
     // A reply from another thread, during the next call or when the instance was destroyed.
     fault("thread", By::Raw("late_reply")),
     fault("after", By::Raw("reply_after_destroy")),
+    // For a request that never was; unknown statuses of the call and of the reply.
+    fault("token", By::Raw("stale_token")),
+    fault("status", By::Raw("unknown")),
+    fault("reply", By::Raw("reply_unknown")),
     fault("hang", By::Faulty("hang")),
 ];
 
@@ -154,8 +159,20 @@ fn heads() -> String {
     format!("\n{}", line("", FAULTS.map(|fault| fault.name)))
 }
 
+/// The word for what a runtime gets for a call that fails.
+pub(crate) fn word_of_failure(callback: &Callback, on_failure: &str) -> &'static str {
+    let validation = callback.event == api::Event::VALIDATE_CONTAINER_ADJUSTMENT;
+    // Nothing may keep a pod from stopping, and what only tells cannot undo what it tells of.
+    let changes = callback.decides || callback.event == api::Event::UPDATE_POD_SANDBOX;
+    if validation || changes && on_failure == "fail" {
+        "error"
+    } else {
+        "empty"
+    }
+}
+
 /// What a runtime got, in one word; only an error with all names in it is one.
-fn word(
+pub(crate) fn word(
     plugin: &Plugin,
     callback: &Callback,
     (pod, container): (&PodSandbox, &Container),
@@ -232,7 +249,7 @@ async fn table(on_failure: &str, namespace: &str) -> Result<String> {
         // The answer goes out before it is counted; the last call was made to all.
         let counted = |component: &ComponentStatus| {
             let count = component.count("rejections").unwrap_or_default() + failures(component);
-            count == 14 || fault.name == "double"
+            count == 14 || matches!(fault.name, "answer" | "double")
         };
         let status = host.wait_component(fault.name, "counted", counted).await?;
         rejections.push(status.count("rejections").unwrap_or_default());

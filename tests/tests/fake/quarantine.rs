@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::callbacks::{CALLBACKS, all_methods};
 use crate::deadlines::Gate;
-use crate::promise::{self, Outcome, expected};
+use crate::outcomes::{word, word_of_failure};
 use crate::record::Record;
-use crate::scene::{SUBJECT, Scene, in_every_call};
+use crate::scene::{SUBJECT, Scene, in_every_call, raw_faults};
 
 /// Failures that lead to quarantine here.
 const FAILURES: u32 = 3;
@@ -56,8 +56,18 @@ async fn is_not_called(scene: &Scene, on_failure: &str) -> Result<()> {
             let (_, text) = error.status().expect("an answer");
             assert!(text.contains("quarantine"), "{text}");
         }
-        let expected = expected(callback, Outcome::Failure, on_failure);
-        promise::check(scene, callback, &expected, answer);
+        let got = word(
+            &scene.plugin,
+            callback,
+            (&scene.pod, &scene.container),
+            answer,
+        );
+        assert_eq!(
+            got,
+            word_of_failure(callback, on_failure),
+            "{}",
+            callback.method
+        );
     }
     let missed = |component: &ComponentStatus| component.count("missed").unwrap_or_default();
     let all = |component: &ComponentStatus| missed(component) == missed(&before) + 14;
@@ -102,7 +112,7 @@ async fn panics_lead_to_quarantine() -> Result<()> {
 
 #[tokio::test]
 async fn garbage_leads_to_quarantine() -> Result<()> {
-    leads_to_quarantine(|| promise::raw_faults("garbage"), "cannot be read").await
+    leads_to_quarantine(|| raw_faults("garbage"), "cannot be read").await
 }
 
 #[tokio::test]

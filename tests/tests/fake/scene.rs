@@ -1,6 +1,7 @@
 //! A runtime, a host, and one component under test beside another that must not notice.
 
 use anyhow::Result;
+use nri_host_tests::artifacts::c_component;
 use nri_host_tests::fake_runtime::{Builder, FakeRuntime, Plugin, Profile};
 use nri_host_tests::host::{Component, Host, State};
 use nri_host_tests::pods;
@@ -33,6 +34,15 @@ pub(crate) fn in_every_call(behaviour: &serde_json::Value) -> Component {
         .map(|method| (method.to_owned(), behaviour.clone()))
         .collect();
     Component::faulty(SUBJECT, 10, json!({ "methods": all_methods(), "on": on }))
+        .never_quarantined()
+}
+
+/// A component under test that breaks a rule of the border in each of the fourteen calls.
+pub(crate) fn raw_faults(fault: &str) -> Component {
+    let library = c_component("raw_faults").unwrap();
+    let config = json!({ "fault": fault, "on": all_methods() });
+    Component::new(SUBJECT, 10, library)
+        .config(config)
         .never_quarantined()
 }
 
