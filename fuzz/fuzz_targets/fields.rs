@@ -1,4 +1,5 @@
-//! Messages that the host walks without decoding them: it must see in them what a decoder sees.
+//! Messages that the host walks without decoding them: it must see in them what a decoder sees. And
+//! updates of a component's own accord, which it brings into a form that every runtime survives.
 //!
 //! The first byte of the input says which message the rest is taken for.
 
@@ -6,6 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use nri_host::runtime::fields::{Chunk, Shape, adjusts_sysctl, split_state_change};
+use nri_host::runtime::update::normal_form;
 use nri_plugin_api::api;
 use protobuf::Message;
 
@@ -13,13 +15,14 @@ fuzz_target!(|input: &[u8]| {
     let Some((&kind, message)) = input.split_first() else {
         return;
     };
-    match kind % 7 {
+    match kind % 8 {
         0 => state_change(message),
         1 => chunk(message),
         2 => create_container(message),
         3 => checked::<api::UpdateContainerResponse>(message),
         4 => checked::<api::StopContainerResponse>(message),
         5 => checked::<api::ValidateContainerAdjustmentResponse>(message),
+        6 => update(message),
         _ => checked::<api::SynchronizeResponse>(message),
     }
 });
@@ -52,7 +55,10 @@ fn state_change(message: &[u8]) {
     };
     let request = api::PostStartContainerRequest::parse_from_bytes(&request)
         .expect("the event with the same parts could be decoded");
-    assert_eq!((request.pod, request.container), (event.pod, event.container));
+    assert_eq!(
+        (request.pod, request.container),
+        (event.pod, event.container)
+    );
     // A number that does not fit means no event to either reader.
     if number != u32::MAX {
         assert_eq!(i32::try_from(number), Ok(event.event.value()));
@@ -70,4 +76,20 @@ fn chunk(message: &[u8]) {
     whole.more = false;
     let rest = api::SynchronizeRequest::parse_from_bytes(&pieces.concat());
     assert_eq!(rest.expect("a part of a good message"), whole);
+}
+
+/// The normal form is one, is its own, and has what runtimes have crashed without.
+fn update(message: &[u8]) {
+    let Ok(Some(normal)) = normal_form(message) else {
+        return;
+    };
+    assert!(normal.len() <= 2 * message.len() + 16);
+    let again = normal_form(&normal).expect("the normal form can be read");
+    assert_eq!(again.as_deref(), Some(&normal[..]));
+    let request = api::UpdateContainersRequest::parse_from_bytes(&normal);
+    for update in request.expect("the normal form can be decoded").update {
+        let resources = &update.linux.resources;
+        assert!(!update.container_id.is_empty());
+        assert!(resources.cpu.is_some() && resources.memory.is_some());
+    }
 }
