@@ -24,6 +24,9 @@ use crate::patience::{PATIENCE, patiently};
 /// Time between two looks at something that tells no change.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
+/// Name of the threads that wait for a child of the host.
+const CHILD_THREAD: &str = "nrih-child";
+
 /// Lines of the log that errors show.
 const LOG_TAIL: usize = 40;
 
@@ -270,6 +273,18 @@ impl Host {
     /// When the host has ended.
     pub fn resources(&self) -> Result<Resources> {
         resources(self.pid)
+    }
+
+    /// Descriptors, threads and memory, once nothing is left of the children of the start.
+    ///
+    /// # Errors
+    ///
+    /// When that takes far too long, or the host has ended.
+    pub async fn settled(&self) -> Result<Resources> {
+        self.wait_resources("no child to be waited for", |now| {
+            !now.threads.iter().any(|name| name == CHILD_THREAD)
+        })
+        .await
     }
 
     /// Waits until descriptors, threads and memory are as wanted, and returns them.

@@ -82,7 +82,7 @@ impl Crowd {
                 components.all(|component| component.state == State::Active)
             })
             .await?;
-        self.host.resources()
+        self.host.settled().await
     }
 }
 
@@ -135,7 +135,7 @@ impl Standstill {
             .component(subject(10))
             .start()?;
         let plugin = runtime.plugin("10-subject").await?;
-        let before = host.resources()?;
+        let before = host.settled().await?;
         Ok(Self {
             runtime,
             host,
