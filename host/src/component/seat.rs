@@ -232,6 +232,15 @@ impl Seat {
         Ok(served)
     }
 
+    /// Lets go of a session that has ended, and with it of its descriptors and its buffer as soon as
+    /// the component is back from it.
+    pub fn unseat_session(&self, served: &Arc<Served>) {
+        let mut inner = self.lock();
+        inner
+            .session
+            .take_if(|current| Arc::ptr_eq(current, served));
+    }
+
     /// The component's thread is not started for now.
     pub fn keep_out(&self) {
         self.set(Condition::KeptOut);
@@ -351,12 +360,12 @@ impl Seat {
         self.notice.notify_one();
     }
 
-    /// The session is the one to be served.
+    /// No other session has come after this one.
     pub fn is_current(&self, served: &Arc<Served>) -> bool {
         self.lock()
             .session
             .as_ref()
-            .is_some_and(|current| Arc::ptr_eq(current, served))
+            .is_none_or(|current| Arc::ptr_eq(current, served))
     }
 
     /// Answers a call, whatever came of it.

@@ -313,7 +313,9 @@ impl Member {
             }
             Err(error) => {
                 let until = now + self.backoff.after(None, fastrand::f64());
-                self.wait(format!("no session could be made: {error}"), until, now)
+                let reason = format!("no session could be made: {error}");
+                tracing::warn!(component = self.plugin(), "{reason}");
+                self.wait(reason, until, now)
             }
         }
     }
@@ -385,6 +387,7 @@ impl Member {
         }
         if let Some(end) = &progress.ended {
             self.seat.outbox.session_lost(served.key());
+            self.seat.unseat_session(&served);
             self.lost(&progress, end, now);
             return Some(now);
         }

@@ -192,29 +192,44 @@ async fn another_runtime_than_the_expected_one_is_named_and_gets_no_plugin() -> 
     Ok(())
 }
 
+/// Limits the descriptors that the host may open from now on to those below a number.
+fn limit_descriptors(host: &Host, below: u32) -> std::io::Result<()> {
+    let output = std::process::Command::new("prlimit")
+        .arg(format!("--pid={}", host.pid()))
+        .arg(format!("--nofile={below}:"))
+        .output()?;
+    assert!(output.status.success(), "{output:?}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_host_out_of_descriptors_says_so_and_recovers() -> Result<()> {
     let mut runtime = FakeRuntime::start(Profile::newest()).await?;
     let host = host(&runtime)?;
-    let plugin = runtime.plugin(PLUGIN).await?;
-    host.wait_state("subject", State::Active).await?;
-    let limit = |soft: &str| {
-        let pid = host.pid().to_string();
-        let output = std::process::Command::new("prlimit")
-            .args(["--pid", &pid, &format!("--nofile={soft}:")])
-            .output();
-        output.map(|output| output.status.success())
-    };
-    if skipped("prlimit", limit("1").err().map(|error| error.to_string())) {
+    let mut plugin = runtime.plugin(PLUGIN).await?;
+    let missing = limit_descriptors(&host, 1024).err();
+    if skipped("prlimit", missing.map(|error| error.to_string())) {
         return Ok(());
     }
-    runtime.kill(SocketFile::Removed).await?;
-    runtime.listen()?;
-    host.logged("no connection can be made for want of descriptors")
-        .await?;
+    let active = host.settled().await?.descriptors;
+    for (spare, said) in [
+        (0, "no connection can be made for want of descriptors"),
+        // The socket can be made, and the timer of its session cannot.
+        (1, "no session could be made"),
+    ] {
+        runtime.kill(SocketFile::Removed).await?;
+        host.wait_resources("no session", |now| now.descriptors + 2 <= active)
+            .await?;
+        let descriptors = format!("/proc/{}/fd", host.pid());
+        let is_free = |number: &u32| !Path::new(&descriptors).join(number.to_string()).exists();
+        let free = (0..).find(is_free).unwrap_or_default();
+        limit_descriptors(&host, free + spare)?;
+        runtime.listen()?;
+        host.logged(said).await?;
+        limit_descriptors(&host, 1024)?;
+        plugin = runtime.reconnected(&plugin).await?;
+    }
     assert_eq!(host.log().matches("for want of descriptors").count(), 1);
-    assert!(limit("1024")?);
-    runtime.reconnected(&plugin).await?;
     assert_eq!(trouble(&host, "connected").await?, "");
     Ok(())
 }
