@@ -137,6 +137,10 @@ impl Fault {
             By::Raw(word) => Component::new(self.name, index, c_component("raw_faults")?)
                 .config(json!({ "fault": word, "on": methods })),
         };
+        if !self.is_hang() {
+            // All the time that there is: a slow machine must not look like a fault.
+            return Ok(component);
+        }
         Ok(component
             .set("timeout", "250ms")
             .set("sync_timeout", "250ms"))
