@@ -12,7 +12,7 @@ use nri_plugin_api::abi::{
 };
 use tracing::level_filters::LevelFilter;
 
-use super::context::{ConfigError, Context, Replied, Reply};
+use super::context::{ConfigError, Context, MAX_REPLY, Replied, Reply};
 use super::inspect::Digest;
 use super::load::Library;
 use super::outbox::{Outbox, UpdateResult};
@@ -21,6 +21,7 @@ use crate::config::plugin_name;
 use crate::crash::{Identity, Step, during};
 use crate::runtime::fields::Shape;
 use crate::runtime::session::Call;
+use crate::runtime::update::normal_synchronization;
 
 /// Why there is no instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -263,8 +264,8 @@ fn outcome(method: Method, status: Status, replied: Replied) -> Outcome {
     };
     match (status, reply.status) {
         (Status::DEAD, _) => Outcome::Failed(Failure::Panic(text(&reply.data))),
-        (Status::OK, Status::OK) => match check(method, &reply.data) {
-            Ok(()) => Outcome::Reply(reply.data),
+        (Status::OK, Status::OK) => match usable(method, reply.data) {
+            Ok(reply) => Outcome::Reply(reply),
             Err(failure) => Outcome::Failed(failure),
         },
         (Status::OK, Status::REJECTED) => Outcome::Rejected(text(&reply.data)),
@@ -281,15 +282,25 @@ fn text(data: &[u8]) -> String {
     cut(&String::from_utf8_lossy(enough)).to_owned()
 }
 
-fn check(method: Method, reply: &[u8]) -> Result<(), Failure> {
+/// The reply as the runtime can read it, and survives it.
+fn usable(method: Method, reply: Vec<u8>) -> Result<Vec<u8>, Failure> {
     // Most replies are empty.
     if reply.is_empty() {
-        return Ok(());
+        return Ok(reply);
     }
-    let shape = Shape::of(&format!("{}Response", method.name()));
-    shape
-        .map_or(Ok(()), |shape| shape.check(reply))
-        .map_err(Failure::from)
+    if let Some(shape) = Shape::of(&format!("{}Response", method.name())) {
+        shape.check(&reply)?;
+    }
+    if method != Method::Synchronize {
+        return Ok(reply);
+    }
+    let normal = normal_synchronization(&reply)?;
+    match normal.len() {
+        ..=MAX_REPLY => Ok(normal),
+        _ => Err(Failure::BadReply(
+            "too large with all that runtimes rely on",
+        )),
+    }
 }
 
 fn struct_size<T>() -> u32 {

@@ -25,6 +25,7 @@ use crate::config::OnFailure;
 use crate::runtime::fields::{Malformed, bytes_field, map_text, text_field};
 use crate::runtime::session::Call;
 use crate::runtime::ttrpc::Answer;
+use crate::runtime::update::Unfit;
 
 /// Most of a component's own words that reaches the runtime, in bytes.
 pub const MAX_REASON: usize = 1024;
@@ -64,6 +65,9 @@ pub enum Failure {
     /// Its reply is not the message that it should be.
     #[error("its reply cannot be read: {0}")]
     Garbage(#[from] Malformed),
+    /// Its reply asks for what no runtime could do.
+    #[error("its reply is of no use: {0}")]
+    Unfit(#[from] Unfit),
     /// It returned without a reply.
     #[error("it returned without a reply")]
     NoReply,

@@ -1,4 +1,6 @@
-//! Updates outside a request, in the form that every runtime survives.
+//! Updates that runtimes apply as they come, in the form that every one of them survives: those
+//! outside a request, and those in the answer to Synchronize. The others are merged with those of
+//! other plugins first, which completes them.
 //!
 //! Runtimes have crashed of updates without resources, and of resources without their cpu or memory
 //! message. So what reaches them has all of it or is not there at all.
@@ -14,13 +16,13 @@ use super::ttrpc::encode;
 /// empty socket takes at once.
 pub const MAX_UPDATE: usize = 64 << 10;
 
-/// Why a request is never sent.
+/// Why a message never reaches a runtime.
 #[derive(Debug, Error)]
 pub enum Unfit {
     /// It has more than [`MAX_UPDATE`] bytes.
     #[error("it has {0} bytes, more than {MAX_UPDATE}")]
     TooLarge(usize),
-    /// It is no `UpdateContainersRequest`.
+    /// It is not the message that it should be.
     #[error("it cannot be read")]
     Unreadable(#[from] Unreadable),
     /// A part of it is about no container.
@@ -56,14 +58,22 @@ pub fn normal_form(request: &[u8]) -> Result<Option<Vec<u8>>, Unfit> {
         return Err(Unfit::TooLarge(request.len()));
     }
     let mut request: api::UpdateContainersRequest = read("UpdateContainersRequest", request)?;
-    let updated = request.update.iter().map(|update| &update.container_id);
-    all_named("update", updated)?;
+    normalize(&mut request.update)?;
     let evicted = request.evict.iter().map(|eviction| &eviction.container_id);
     all_named("evict", evicted)?;
-    request.update.iter_mut().for_each(complete);
-    request.update.retain(changes_something);
     let is_empty = request == api::UpdateContainersRequest::default();
     Ok((!is_empty).then(|| encode(&request)))
+}
+
+/// Brings the updates in an encoded `SynchronizeResponse` into the same form.
+///
+/// # Errors
+///
+/// When a runtime could make nothing of it.
+pub fn normal_synchronization(response: &[u8]) -> Result<Vec<u8>, Unfit> {
+    let mut response: api::SynchronizeResponse = read("SynchronizeResponse", response)?;
+    normalize(&mut response.update)?;
+    Ok(encode(&response))
 }
 
 /// The ids of the containers that an encoded `UpdateContainersResponse` names as failed.
@@ -82,6 +92,13 @@ fn read<M: protobuf::Message>(name: &str, message: &[u8]) -> Result<M, Unreadabl
     let shape = Shape::of(name).expect("the protocol has this message");
     shape.check(message)?;
     Ok(M::parse_from_bytes(message)?)
+}
+
+fn normalize(updates: &mut Vec<api::ContainerUpdate>) -> Result<(), Unfit> {
+    all_named("update", updates.iter().map(|update| &update.container_id))?;
+    updates.iter_mut().for_each(complete);
+    updates.retain(changes_something);
+    Ok(())
 }
 
 fn all_named<'a>(
@@ -198,6 +215,29 @@ mod tests {
         });
         let normal = normal(&eviction).unwrap();
         assert_eq!((normal.update.len(), normal.evict), (0, eviction.evict));
+    }
+
+    #[test]
+    fn the_updates_of_a_synchronization_are_completed_or_left_out() {
+        let mut pinned = update("c");
+        let linux = pinned.linux.mut_or_insert_default();
+        let resources = linux.resources.mut_or_insert_default();
+        resources.cpu.mut_or_insert_default().cpus = "0".into();
+        let response = |update| {
+            let response = api::SynchronizeResponse {
+                update,
+                ..Default::default()
+            };
+            response.write_to_bytes().unwrap()
+        };
+        let normal = normal_synchronization(&response(vec![update("bare"), pinned])).unwrap();
+        let normal = api::SynchronizeResponse::parse_from_bytes(&normal).unwrap();
+        let [pinned] = &normal.update[..] else {
+            panic!("{normal:?}");
+        };
+        assert!(pinned.linux.resources.memory.is_some());
+        let refused = normal_synchronization(&response(vec![update("")]));
+        assert!(matches!(refused, Err(Unfit::NoContainer { index: 0, .. })));
     }
 
     #[test]

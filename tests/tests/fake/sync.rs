@@ -97,6 +97,19 @@ async fn updates_of_synchronize_go_with_the_last_answer_alone() -> Result<()> {
 }
 
 #[tokio::test]
+async fn updates_of_synchronize_have_all_that_runtimes_rely_on() -> Result<()> {
+    let on = json!({ "Synchronize": { "do": "large", "bytes": 8 } });
+    let scene = Scene::new(Component::faulty(SUBJECT, 10, json!({ "on": on }))).await?;
+    let [update] = &scene.plugin.synchronized().updates[..] else {
+        anyhow::bail!("expected one update");
+    };
+    let resources = &update.linux.resources;
+    assert_eq!(resources.cpu.cpus.len(), 8);
+    assert!(resources.memory.is_some(), "{resources:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_component_that_fails_in_synchronize_is_connected_and_unsynced() -> Result<()> {
     for action in ["error", "reject", "panic", "hang"] {
         for on_failure in ["ignore", "fail"] {
