@@ -131,7 +131,7 @@ impl Member {
             config,
             seat,
             session: SessionState::Waiting {
-                reason: "create is under way".to_owned(),
+                reason: "there was no connection yet".to_owned(),
                 until: now,
             },
             since: now,
