@@ -17,7 +17,7 @@ use crate::config::{Config, DEFAULT_LOG, Loaded};
 use crate::crash::{self, History};
 use crate::exit::ExitReason;
 use crate::process;
-use crate::supervisor::{Absent, Ended, Member, Supervisor, is_kept_out};
+use crate::supervisor::{Absent, Ended, Member, Supervisor, kept_out};
 
 /// Questions that wait for the supervisor; more of them wait in the admin connections.
 const MAX_QUESTIONS: usize = 16;
@@ -144,7 +144,7 @@ fn start_components(
             config,
             &watchdog,
             notice,
-            is_kept_out(history, component),
+            kept_out(history, component),
         )?);
     }
     Ok((members, absent))

@@ -152,6 +152,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void
     let sent = info.si_code <= 0;
     // SAFETY: such signals carry the sender.
     let from_outside = sent && unsafe { info.si_pid() } != getpid().as_raw();
+    let mut stderr_is_stuck = false;
     if !from_outside {
         // SAFETY: the kernel fills the address in for the signals below.
         let address = || unsafe { info.si_addr() }.addr();
@@ -160,11 +161,12 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void
                 signal,
                 Signal::SIGSEGV | Signal::SIGBUS | Signal::SIGILL | Signal::SIGFPE
             );
-        report(Cause::Signal(signal.as_str(), has_address.then(address)));
+        stderr_is_stuck = !report(Cause::Signal(signal.as_str(), has_address.then(address)));
     }
     let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
-    let next = match sent {
-        // Rust's handler is made for faults and would lose this one.
+    // Rust's handler is made for faults: it would lose a signal that was sent. And it would wait
+    // for ever to tell a stack overflow where nobody reads.
+    let next = match sent || stderr_is_stuck {
         true => default,
         false => action_before(signal).unwrap_or(default),
     };
@@ -181,17 +183,18 @@ fn action_before(signal: Signal) -> Option<SigAction> {
     INSTALLED.get()?.before.get(place).copied().flatten()
 }
 
-fn report(cause: Cause) {
+/// Reports a crash of this thread. `false`: standard error does not take what is written.
+fn report(cause: Cause) -> bool {
     let Some(installed) = INSTALLED.get() else {
-        return;
+        return true;
     };
     // A component may have forked, which it should not: the end of such a child is not ours.
     if getpid() != installed.process || !claim() {
-        return;
+        return true;
     }
     let mut name = [0; 16];
     let only = LIBRARIES.load(Ordering::Relaxed) == 1;
-    doing::current(|doing| {
+    let heard = doing::current(|doing| {
         let report = Report {
             doing,
             cause,
@@ -203,9 +206,10 @@ fn report(cause: Cause) {
                 .unwrap_or_default(),
         };
         write_record(installed, &report);
-        write_line(&report);
+        write_line(&report)
     });
     REPORTER.store(DONE, Ordering::Release);
+    heard
 }
 
 /// Whether the calling thread is the one to report. Whoever comes second waits for the first, so that
@@ -235,15 +239,18 @@ fn write_record(installed: &Installed, report: &Report<'_>) {
     let _ = write(record, text.as_bytes());
 }
 
-/// A reader that is stuck must not keep the process from dying.
-fn write_line(report: &Report<'_>) {
+/// A reader that is stuck must not keep the process from dying. `false`: it is.
+fn write_line(report: &Report<'_>) -> bool {
     let mut text = Text::<MAX_LINE>::new();
     report.line(&mut text);
     let stderr = io::stderr();
     let mut ready = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
-    if poll(&mut ready, PollTimeout::from(STDERR_PATIENCE)).is_ok_and(|ready| ready > 0) {
+    let heard = poll(&mut ready, PollTimeout::from(STDERR_PATIENCE)).is_ok_and(|ready| ready > 0);
+    if heard {
+        // Whoever has closed it does not want to know.
         let _ = write(&stderr, text.as_bytes());
     }
+    heard
 }
 
 fn thread_name(buffer: &mut [c_char; 16]) -> &str {

@@ -59,9 +59,9 @@ pub struct History {
 
 /// A history that was just read.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(crate) struct Opened {
     /// All of it.
-    pub(super) history: History,
+    pub(crate) history: History,
     /// How the last process ended, if by a crash.
     pub(super) news: Vec<Crash>,
     /// For the record of this process.
@@ -78,7 +78,7 @@ impl History {
     /// # Errors
     ///
     /// When the folder cannot be made, or its files cannot be read and written. Damaged ones can.
-    pub(super) fn open(state_dir: &Path) -> Result<Opened, HistoryError> {
+    pub(crate) fn open(state_dir: &Path) -> Result<Opened, HistoryError> {
         let failed = |doing, path: &Path| {
             let path = path.to_owned();
             move |source| HistoryError {

@@ -14,13 +14,13 @@ use crate::crash::{Crash, History, KeptOut, fingerprint, seconds};
 
 /// What a component that stays out waits for.
 #[derive(Debug)]
-pub(super) struct Exile {
+pub(super) struct Exclusion {
     source: Source,
     crashes: KeptOut,
     until: Instant,
 }
 
-impl Exile {
+impl Exclusion {
     pub(super) fn new(source: Source, crashes: KeptOut, now: Instant) -> Self {
         let until = now + crashes.time;
         Self {
@@ -33,12 +33,16 @@ impl Exile {
     /// For a person.
     pub(super) fn reason(&self) -> String {
         let KeptOut { crashes, last, .. } = &self.crashes;
-        format!("it ended the whole host {crashes} times, last in {last}")
+        let times = match crashes {
+            1 => "once".to_owned(),
+            times => format!("{times} times"),
+        };
+        format!("it ended the whole host {times}, last in {last}")
     }
 }
 
-/// Whether a component that is configured like this stays out now.
-pub fn is_kept_out(history: &History, config: &ComponentConfig) -> Option<KeptOut> {
+/// Whether a component that is configured like this stays out now, and why.
+pub fn kept_out(history: &History, config: &ComponentConfig) -> Option<KeptOut> {
     let component = config.plugin_name();
     if !history.knows(&component) {
         return None;
@@ -66,29 +70,29 @@ fn current_fingerprint(config: &ComponentConfig) -> Option<String> {
 impl Member {
     /// Why the component stays out, and until when, if it does.
     pub fn kept_out(&self) -> Option<(String, Instant)> {
-        let exile = self.exile.as_ref()?;
-        Some((exile.reason(), exile.until))
+        let exclusion = self.exclusion.as_ref()?;
+        Some((exclusion.reason(), exclusion.until))
     }
 
     /// Lets a component in that stays out. Returns whether it did.
     pub fn let_in(&mut self, now: Instant) -> bool {
-        let Some(exile) = &mut self.exile else {
+        let Some(exclusion) = &mut self.exclusion else {
             return false;
         };
-        exile.until = now;
-        self.observe_exile(now);
+        exclusion.until = now;
+        self.observe_exclusion(now);
         true
     }
 
-    pub(super) fn observe_exile(&mut self, now: Instant) -> Option<Instant> {
-        let mut exile = self.exile.take()?;
-        if exile.until > now {
-            let until = exile.until;
-            self.exile = Some(exile);
+    pub(super) fn observe_exclusion(&mut self, now: Instant) -> Option<Instant> {
+        let mut exclusion = self.exclusion.take()?;
+        if exclusion.until > now {
+            let until = exclusion.until;
+            self.exclusion = Some(exclusion);
             return Some(until);
         }
         self.seat.create_again();
-        match instance::start(Arc::clone(&self.seat), exile.source.clone()) {
+        match instance::start(Arc::clone(&self.seat), exclusion.source.clone()) {
             Ok(()) => {
                 tracing::warn!(component = self.plugin(), "let in again");
                 Some(now + CREATE_LIMIT)
@@ -96,8 +100,8 @@ impl Member {
             Err(error) => {
                 tracing::error!(component = self.plugin(), %error, "no thread can be started");
                 self.seat.keep_out();
-                exile.until = now + RETRY;
-                self.exile = Some(exile);
+                exclusion.until = now + RETRY;
+                self.exclusion = Some(exclusion);
                 Some(now + RETRY)
             }
         }
@@ -150,3 +154,6 @@ impl Member {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use nri_plugin_api::abi::Method;
 use tokio::sync::Notify;
 
 use super::backoff::{Backoff, SessionBudget};
-use super::kept_out::Exile;
+use super::kept_out::Exclusion;
 use super::reason;
 use super::reset::Deed;
 use super::socket::Trouble;
@@ -73,7 +73,7 @@ pub struct Member {
     socket_changed: Option<Instant>,
     resynced: Option<Instant>,
     reported: Option<String>,
-    pub(super) exile: Option<Exile>,
+    pub(super) exclusion: Option<Exclusion>,
     pub(super) stuck: StuckWatch,
     /// The host is to end because of this component, for this reason.
     pub(super) ends_host: Option<Crash>,
@@ -113,18 +113,18 @@ impl Member {
             Arc::clone(notice),
         ));
         let now = Instant::now();
-        let exile = match kept_out {
+        let exclusion = match kept_out {
             None => {
                 instance::start(Arc::clone(&seat), source)?;
                 None
             }
             Some(crashes) => {
                 seat.keep_out();
-                let exile = Exile::new(source, crashes, now);
+                let exclusion = Exclusion::new(source, crashes, now);
                 let component = config.plugin_name();
-                let reason = exile.reason();
+                let reason = exclusion.reason();
                 tracing::error!(component, reason, "stays out for a while");
-                Some(exile)
+                Some(exclusion)
             }
         };
         Ok(Self {
@@ -146,7 +146,7 @@ impl Member {
             socket_changed: None,
             resynced: None,
             reported: None,
-            exile,
+            exclusion,
             stuck: StuckWatch::default(),
             ends_host: None,
         })
@@ -326,7 +326,7 @@ impl Member {
             return self.observe_no_instance(why, now);
         }
         if let Condition::KeptOut = condition {
-            return self.observe_exile(now);
+            return self.observe_exclusion(now);
         }
         let (_, limit) = making(&condition)?;
         Some(self.seat.since() + limit).filter(|limit| *limit > now)
@@ -515,4 +515,4 @@ const RESYNC: &str = "reconnecting to bring the component in step";
 const MIN_CREATE_WAIT: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc, oneshot};
 
-pub use kept_out::is_kept_out;
+pub use kept_out::kept_out;
 pub use member::{Member, SessionState};
 pub use reset::{Deed, Reset, ResetError};
 

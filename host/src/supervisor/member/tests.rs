@@ -6,7 +6,7 @@ use crate::component::load::{Libraries, Probe};
 use crate::config::{Overrides, load};
 
 /// A component whose library is none, so that no code of one is needed.
-fn member(keys: &str, kept_out: Option<KeptOut>) -> Member {
+pub(in super::super) fn member(keys: &str, kept_out: Option<KeptOut>) -> Member {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("libnone.so"), "").unwrap();
@@ -43,7 +43,7 @@ fn a_quarantine_is_over_when_its_time_is() {
     assert_eq!(now, term.until);
 }
 
-fn after_crashes(time: Duration) -> KeptOut {
+pub(in super::super) fn after_crashes(time: Duration) -> KeptOut {
     KeptOut {
         time,
         crashes: 5,
