@@ -1,12 +1,16 @@
 //! Components that end the whole process: who is said to have done it, and who stays out for it.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use anyhow::Result;
+use nix::fcntl::OFlag;
 use nix::sys::signal::Signal;
+use nix::sys::stat::Mode;
 use nri_host_tests::artifacts::c_component;
 use nri_host_tests::fake_runtime::{FakeRuntime, Profile};
 use nri_host_tests::host::{Builder, Component, Host, State};
@@ -257,6 +261,41 @@ async fn a_signal_from_outside_is_put_down_to_nobody() -> Result<()> {
     let (status, _) = host.stop().await?;
     assert_eq!(status.code(), Some(0));
     Ok(())
+}
+
+#[tokio::test]
+async fn nobody_who_reads_its_log_keeps_the_process_from_dying() -> Result<()> {
+    // Rust's own handler would tell the overflow to standard error.
+    for crash in ["segv", "overflow"] {
+        let node = Node::new().await?;
+        let pipe = node.folder.path().join("full");
+        let _reader = full_pipe(&pipe)?;
+        let script = format!("exec \"$0\" \"$@\" 2>{}", pipe.display());
+        let mut host = node
+            .host()
+            .launcher(&["sh", "-c", &script])
+            .component(crashes(crash, "create")?)
+            .start()?;
+        let dead = Dead::await_end_of(&mut host).await?;
+        assert_eq!(dead.status.signal(), Some(Signal::SIGSEGV as i32));
+        let host = node.host().component(crashes("none", "none")?).start()?;
+        host.logged("it ended the host the last time").await?;
+    }
+    Ok(())
+}
+
+/// A named pipe that takes nothing more, as nobody reads from it.
+fn full_pipe(path: &Path) -> Result<File> {
+    nix::unistd::mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    let mut pipe = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(OFlag::O_NONBLOCK.bits())
+        .open(path)?;
+    for size in [4096, 1] {
+        while pipe.write(&vec![b'x'; size]).is_ok() {}
+    }
+    Ok(pipe)
 }
 
 /// `quarantine` after a single crash.
