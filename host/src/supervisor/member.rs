@@ -69,6 +69,7 @@ pub struct Member {
     create_at: Option<Instant>,
     oldest_events_only: bool,
     registered: Instant,
+    stood_still: bool,
     wrong_runtime: Option<Trouble>,
     socket_changed: Option<Instant>,
     resynced: Option<Instant>,
@@ -142,6 +143,7 @@ impl Member {
             create_at: None,
             oldest_events_only: false,
             registered: now,
+            stood_still: false,
             wrong_runtime: None,
             socket_changed: None,
             resynced: None,
@@ -228,17 +230,17 @@ impl Member {
     }
 
     /// Where the component stands in the order of handshakes, if it waits for one and may have it.
-    /// Overdue ones come last.
+    /// Overdue ones come last, and those whose last handshake stood still.
     pub fn handshake_turn(&self, now: Instant) -> Option<(bool, u8, &str)> {
         let SessionState::Waiting { until, .. } = &self.session else {
             return None;
         };
-        let away = match self.seat.condition() {
-            Condition::Ready => false,
+        let last = match self.seat.condition() {
+            Condition::Ready => self.stood_still,
             Condition::Away(_) => true,
             _ => return None,
         };
-        (*until <= now).then_some((away, self.config.index, &self.config.name))
+        (*until <= now).then_some((last, self.config.index, &self.config.name))
     }
 
     /// Takes in what has happened, and says when to look again at the latest.
@@ -256,7 +258,9 @@ impl Member {
     /// The wait is over: the runtime's socket is new.
     pub fn socket_changed(&mut self, now: Instant) {
         self.socket_changed = Some(now);
+        self.backoff = Backoff::default();
         self.budget.reset();
+        self.stood_still = false;
         if let SessionState::Waiting { until, .. } = &mut self.session {
             *until = now;
         }
@@ -445,6 +449,7 @@ impl Member {
             ?active_for,
             "session ended"
         );
+        self.stood_still = matches!(end, End::HandshakeTimeout { .. });
         let mut until = now + self.backoff.after(active_for, fastrand::f64());
         match end {
             End::Asked(_) => until = now,

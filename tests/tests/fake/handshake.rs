@@ -223,6 +223,29 @@ async fn the_order_holds_with_eight_components_through_restarts_and_who_hangs_co
 }
 
 #[tokio::test]
+async fn one_handshake_that_stands_still_holds_up_the_others_once() -> Result<()> {
+    let mut runtime = FakeRuntime::builder(Profile::newest()).build()?;
+    for _ in 0..2 {
+        runtime.inject_for("10-subject", Fault::Hold(Step::Synchronize));
+    }
+    let host = Host::builder()
+        .socket(runtime.socket())
+        .set_runtime("handshake_timeout", "3s")
+        .component(Component::faulty("subject", 10, json!({})))
+        .component(Component::faulty("subject", 20, json!({})))
+        .start()?;
+    runtime.listen()?;
+    runtime.plugins(&["10-subject", "20-subject"]).await?;
+    let connections = runtime.connections().into_iter();
+    let order: Vec<_> = connections.filter_map(|known| known.plugin).collect();
+    assert_eq!(
+        order,
+        ["10-subject", "20-subject", "10-subject", "10-subject"]
+    );
+    host.logged_times("no Synchronize within 3s", 2).await
+}
+
+#[tokio::test]
 async fn a_runtime_that_closes_at_once_is_tried_ever_more_slowly() -> Result<()> {
     const ATTEMPTS: usize = 6;
     let builder = (0..ATTEMPTS).fold(FakeRuntime::builder(Profile::newest()), |builder, _| {
