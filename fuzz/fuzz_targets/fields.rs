@@ -78,16 +78,21 @@ fn chunk(message: &[u8]) {
     assert_eq!(rest.expect("a part of a good message"), whole);
 }
 
-/// The normal form is one, is its own, and has what runtimes have crashed without.
+/// The normal form is its own, and has what runtimes have crashed without.
 fn update(message: &[u8]) {
     let Ok(Some(normal)) = normal_form(message) else {
         return;
     };
     assert!(normal.len() <= 2 * message.len() + 16);
     let again = normal_form(&normal).expect("the normal form can be read");
-    assert_eq!(again.as_deref(), Some(&normal[..]));
-    let request = api::UpdateContainersRequest::parse_from_bytes(&normal);
-    for update in request.expect("the normal form can be decoded").update {
+    let [request, again] = [Some(normal), again].map(|bytes| {
+        let bytes = bytes.expect("the normal form asks for something");
+        // Not the bytes are compared: unknown fields may come in any order.
+        api::UpdateContainersRequest::parse_from_bytes(&bytes)
+            .expect("the normal form can be decoded")
+    });
+    assert_eq!(request, again);
+    for update in request.update {
         let resources = &update.linux.resources;
         assert!(!update.container_id.is_empty());
         assert!(resources.cpu.is_some() && resources.memory.is_some());
