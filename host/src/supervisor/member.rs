@@ -1,16 +1,16 @@
 //! One component on its way from a file to an active session, and back after every loss.
 
+mod sessions;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nri_plugin_api::abi::Method;
 use tokio::sync::Notify;
 
-use super::backoff::{Backoff, SessionBudget};
+use super::backoff::Backoff;
 use super::kept_out::Exclusion;
-use super::reason;
 use super::reset::Deed;
-use super::socket::Trouble;
 use super::stuck::StuckWatch;
 use crate::component::border::{Blueprint, NotCreated};
 use crate::component::context::ConfigError;
@@ -19,21 +19,15 @@ use crate::component::load::PROBE_LIMIT;
 use crate::component::policy::Policy;
 use crate::component::seat::{Absence, Condition, Seat, Served};
 use crate::component::watchdog::Watchdog;
-use crate::config::{ComponentConfig, Config, OnFailure, RuntimeConfig};
+use crate::config::{ComponentConfig, Config, RuntimeConfig};
 use crate::crash::{Crash, KeptOut};
-use crate::runtime::connection::{Connection, Lost};
-use crate::runtime::session::{End, Progress, Registration, Session};
-use crate::runtime::traffic::Traffic;
-use crate::runtime::version::EVENTS_BEFORE_0_10;
+use sessions::Past;
 
 /// How long a library may take to be loaded: twice the time of the constructors, which are tried out
 /// before.
 const LOAD_LIMIT: Duration = PROBE_LIMIT.saturating_mul(2);
 /// How long `create` may take.
 pub(super) const CREATE_LIMIT: Duration = Duration::from_secs(5);
-/// A component that missed calls, or that the runtime did not synchronize, is brought in step by
-/// reconnecting, this often at most.
-pub(super) const RESYNC_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The state of a component's session.
 #[derive(Debug)]
@@ -62,17 +56,10 @@ pub struct Member {
     pub session: SessionState,
     /// Since when its session is in its state.
     pub since: Instant,
-    backoff: Backoff,
-    budget: SessionBudget,
+    past: Past,
     runtime: RuntimeConfig,
     create_backoff: Backoff,
     create_at: Option<Instant>,
-    oldest_events_only: bool,
-    registered: Instant,
-    stood_still: bool,
-    wrong_runtime: Option<Trouble>,
-    socket_changed: Option<Instant>,
-    resynced: Option<Instant>,
     reported: Option<String>,
     pub(super) exclusion: Option<Exclusion>,
     pub(super) stuck: StuckWatch,
@@ -136,17 +123,10 @@ impl Member {
                 until: now,
             },
             since: now,
-            backoff: Backoff::default(),
-            budget: SessionBudget::default(),
+            past: Past::new(now),
             runtime: host.runtime.clone(),
             create_backoff: Backoff::default(),
             create_at: None,
-            oldest_events_only: false,
-            registered: now,
-            stood_still: false,
-            wrong_runtime: None,
-            socket_changed: None,
-            resynced: None,
             reported: None,
             exclusion,
             stuck: StuckWatch::default(),
@@ -165,17 +145,6 @@ impl Member {
             SessionState::Waiting { .. } => None,
             SessionState::Handshaking(served) | SessionState::Active(served) => Some(served),
         }
-    }
-
-    /// When the session was begun, in which the runtime has shown itself to be the right one.
-    pub(super) fn accepted_runtime(&self) -> Option<Instant> {
-        let progress = self.served()?.session.progress();
-        progress.configured.map(|_| self.registered)
-    }
-
-    /// The last session ended because of a runtime that is not the right one; told once.
-    pub(super) fn take_wrong_runtime(&mut self) -> Option<Trouble> {
-        self.wrong_runtime.take()
     }
 
     /// The component has no instance and will not get one by itself.
@@ -229,20 +198,6 @@ impl Member {
         self.seat.out_of_step() && self.seat.methods() & Method::Synchronize.bit() != 0
     }
 
-    /// Where the component stands in the order of handshakes, if it waits for one and may have it.
-    /// Overdue ones come last, and those whose last handshake stood still.
-    pub fn handshake_turn(&self, now: Instant) -> Option<(bool, u8, &str)> {
-        let SessionState::Waiting { until, .. } = &self.session else {
-            return None;
-        };
-        let last = match self.seat.condition() {
-            Condition::Ready => self.stood_still,
-            Condition::Away(_) => true,
-            _ => return None,
-        };
-        (*until <= now).then_some((last, self.config.index, &self.config.name))
-    }
-
     /// Takes in what has happened, and says when to look again at the latest.
     pub fn observe(&mut self, now: Instant) -> Option<Instant> {
         let creating = self.observe_instance(now);
@@ -255,17 +210,6 @@ impl Member {
             .min()
     }
 
-    /// The wait is over: the runtime's socket is new.
-    pub fn socket_changed(&mut self, now: Instant) {
-        self.socket_changed = Some(now);
-        self.backoff = Backoff::default();
-        self.budget.reset();
-        self.stood_still = false;
-        if let SessionState::Waiting { until, .. } = &mut self.session {
-            *until = now;
-        }
-    }
-
     /// Gives the component another chance, whatever has kept it from being called. Returns what
     /// there was to do.
     pub fn reset(&mut self) -> Vec<Deed> {
@@ -276,7 +220,7 @@ impl Member {
         if self.seat.quarantine.reset() {
             tracing::info!(component = self.plugin(), "its quarantine is ended");
             // What it missed is made up for at once.
-            self.resynced = None;
+            self.past.resynced = None;
             done.push(Deed::QuarantineEnded);
         }
         if matches!(self.seat.condition(), Condition::NotCreated(_)) && self.seat.create_again() {
@@ -287,41 +231,6 @@ impl Member {
             done.push(Deed::CreateTriedAgain);
         }
         done
-    }
-
-    /// Begins a session on a fresh connection, and says when to look at it at the latest.
-    pub fn register(
-        &mut self,
-        connection: Connection,
-        traffic: &Arc<Traffic>,
-        notice: &Arc<Notify>,
-        now: Instant,
-    ) -> Instant {
-        let registration = Registration {
-            name: self.config.name.clone(),
-            index: self.config.index,
-            expect_runtime: self.runtime.expect_runtime.clone(),
-            methods: self.seat.methods(),
-            fail_request: self.config.on_failure == OnFailure::Fail,
-            oldest_events_only: self.oldest_events_only,
-        };
-        let (traffic, notice) = (Arc::clone(traffic), Arc::clone(notice));
-        let session = Session::new(connection, registration, traffic, notice);
-        self.since = now;
-        self.registered = now;
-        match self.seat.seat_session(session) {
-            Ok(served) => {
-                served.session.register();
-                self.session = SessionState::Handshaking(served);
-                now + self.runtime.handshake_timeout
-            }
-            Err(error) => {
-                let until = now + self.backoff.after(None, fastrand::f64());
-                let reason = format!("no session could be made: {error}");
-                tracing::warn!(component = self.plugin(), "{reason}");
-                self.wait(reason, until, now)
-            }
-        }
     }
 
     fn observe_instance(&mut self, now: Instant) -> Option<Instant> {
@@ -378,131 +287,6 @@ impl Member {
         }
         self.seat.quarantine.term().map(|term| term.until)
     }
-
-    fn observe_session(&mut self, now: Instant) -> Option<Instant> {
-        let served = match &self.session {
-            SessionState::Waiting { until, .. } => return Some(*until).filter(|at| *at > now),
-            SessionState::Handshaking(served) | SessionState::Active(served) => Arc::clone(served),
-        };
-        let progress = served.session.progress();
-        // A session can become active and be lost between two looks at it.
-        if progress.synchronized.is_some() && matches!(self.session, SessionState::Handshaking(_)) {
-            self.became_active(&served, now);
-        }
-        if let Some(end) = &progress.ended {
-            self.seat.outbox.session_lost(served.key());
-            self.seat.unseat_session(&served);
-            self.lost(&progress, end, now);
-            return Some(now);
-        }
-        if let SessionState::Active(_) = self.session {
-            return self.observe_step(now);
-        }
-        let limit = self.runtime.handshake_timeout;
-        let until = self.since + limit;
-        if until <= now {
-            let awaited = progress.awaited();
-            served.session.end(End::HandshakeTimeout { awaited, limit });
-            return Some(now);
-        }
-        Some(until)
-    }
-
-    fn became_active(&mut self, served: &Arc<Served>, now: Instant) {
-        self.seat.counters.sessions.add_one();
-        self.budget.spend(now);
-        self.since = now;
-        tracing::info!(component = self.plugin(), "active");
-        self.session = SessionState::Active(Arc::clone(served));
-    }
-
-    /// Reconnects a component that is out of step, when it is back and may.
-    fn observe_step(&mut self, now: Instant) -> Option<Instant> {
-        if !self.is_unsynced() || !self.can_serve() {
-            return None;
-        }
-        let at = self.resync_at(now);
-        if at > now {
-            return Some(at);
-        }
-        if let SessionState::Active(served) = &self.session {
-            // After the call that may be under way; its end brings us back here.
-            served.session.wind_down(RESYNC);
-            self.resynced = Some(now);
-        }
-        None
-    }
-
-    /// When the component may be brought in step by another session.
-    fn resync_at(&self, now: Instant) -> Instant {
-        self.resynced
-            .map_or(now, |last| now.max(last + RESYNC_INTERVAL))
-    }
-
-    fn lost(&mut self, progress: &Progress, end: &End, now: Instant) {
-        self.note_mask(progress, end);
-        let active_for = progress.synchronized.map(|since| now.duration_since(since));
-        let mut reason = reason::of_end(end, progress);
-        tracing::info!(
-            component = self.plugin(),
-            reason,
-            ?active_for,
-            "session ended"
-        );
-        self.stood_still = matches!(end, End::HandshakeTimeout { .. });
-        let mut until = now + self.backoff.after(active_for, fastrand::f64());
-        match end {
-            End::Asked(_) => until = now,
-            End::Unsynchronized(_) => {
-                until = until.max(self.resync_at(now));
-                self.resynced = Some(until);
-            }
-            End::WrongRuntime { expected, found } => {
-                self.wrong_runtime = Some(Trouble::WrongRuntime {
-                    expected: expected.clone(),
-                    found: found.clone(),
-                });
-            }
-            _ => {}
-        }
-        if let Some(free) = self.budget.spent_until(now) {
-            until = until.max(free);
-            reason = reason::of_spent_budget(&reason, until - now);
-            tracing::warn!(component = self.plugin(), "{reason}");
-        }
-        let socket_is_newer = self.socket_changed.is_some_and(|at| at >= self.registered);
-        self.wait(reason, if socket_is_newer { now } else { until }, now);
-    }
-
-    /// A runtime whose version had to be guessed, and that closed the connection after the
-    /// subscription, may not have known an event in it.
-    fn note_mask(&mut self, progress: &Progress, end: &End) {
-        let Some(configured) = &progress.configured else {
-            return;
-        };
-        if progress.synchronized.is_some() {
-            self.oldest_events_only = false;
-        } else if matches!(end, End::Lost(Lost::Closed))
-            && !progress.synchronizing
-            && configured.runtime.is_guess()
-            && configured.events & !EVENTS_BEFORE_0_10 != 0
-        {
-            self.oldest_events_only = true;
-            tracing::warn!(
-                component = self.plugin(),
-                events = format!("{:#06x}", configured.events),
-                runtime = configured.runtime.version,
-                "the runtime closed the connection after the subscription: next time without the \
-                 events that old runtimes do not know"
-            );
-        }
-    }
-
-    fn wait(&mut self, reason: String, until: Instant, now: Instant) -> Instant {
-        self.session = SessionState::Waiting { reason, until };
-        self.since = now;
-        until
-    }
 }
 
 /// What is under way while there is no instance yet, and how long it may take.
@@ -514,8 +298,6 @@ fn making(condition: &Condition) -> Option<(&'static str, Duration)> {
     }
 }
 
-/// Why a session is ended that nothing is wrong with.
-const RESYNC: &str = "reconnecting to bring the component in step";
 /// Least wait before `create` is called again.
 const MIN_CREATE_WAIT: Duration = Duration::from_millis(100);
 
