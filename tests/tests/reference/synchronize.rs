@@ -59,7 +59,7 @@ async fn a_state_that_the_library_never_gets_sent_is_outlived() -> Result<()> {
     }
     stage.runtime.set_state(&many)?;
     stage.runtime.listen(&Options {
-        request_timeout: Duration::from_secs(3),
+        request_timeout: Duration::from_secs(5),
         ..Options::default()
     })?;
     let host = Host::builder()
