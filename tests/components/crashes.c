@@ -7,6 +7,7 @@
  *   bus        a read past the end of a mapped file
  *   ill        an instruction that does not exist
  *   fpe        a division by zero
+ *   trap       a breakpoint (x86-64 only)
  *   abort      abort()
  *   raise      raise(SIGSEGV)
  *   overflow   endless recursion
@@ -55,6 +56,12 @@ static void fpe(void) {
   (void)result;
 }
 
+static void trap(void) {
+#ifdef __x86_64__
+  __asm__ volatile("int3");
+#endif
+}
+
 static int deeper(volatile int depth) {
   volatile char room[4096];
   room[depth % 4096] = 1;
@@ -85,6 +92,7 @@ static const struct {
     {"\"segv\"", segv},     {"\"bus\"", bus},           {"\"ill\"", ill},
     {"\"fpe\"", fpe},       {"\"abort\"", abort},       {"\"raise\"", raise_segv},
     {"\"exit\"", exit_3},   {"\"overflow\"", overflow}, {"\"thread\"", thread},
+    {"\"trap\"", trap},
 };
 
 /* Crashes if the configuration wants it here. */

@@ -4,7 +4,9 @@
 //! The handler of a signal puts the action that was there before back, and returns: the fault happens
 //! again, and meets that action with its own details, as if nobody had looked. So Rust's own handler
 //! still tells a stack overflow, core dumps show the fault, and the service manager sees the signal.
-//! A signal that was sent is sent again, and has its default effect.
+//! A signal that does not come again by itself, as it was sent or as a trap is behind it, is sent again,
+//! and has its default effect.
+//!
 //! All code that they run is async-signal-safe: system calls and arithmetic, no lock, no allocation.
 #![expect(
     unsafe_code,
@@ -14,6 +16,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
@@ -25,7 +28,6 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, getpid, gettid, write};
-use std::os::fd::AsFd as _;
 
 use super::doing;
 use super::report::{Cause, Report, Text};
@@ -152,30 +154,32 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void
     let sent = info.si_code <= 0;
     // SAFETY: such signals carry the sender.
     let from_outside = sent && unsafe { info.si_pid() } != getpid().as_raw();
-    let mut stderr_is_stuck = false;
-    if !from_outside {
-        // SAFETY: the kernel fills the address in for the signals below.
-        let address = || unsafe { info.si_addr() }.addr();
-        let has_address = !sent
-            && matches!(
-                signal,
-                Signal::SIGSEGV | Signal::SIGBUS | Signal::SIGILL | Signal::SIGFPE
-            );
-        stderr_is_stuck = !report(Cause::Signal(signal.as_str(), has_address.then(address)));
-    }
+    let address = (!sent && has_address(signal))
+        // SAFETY: the kernel has filled it in.
+        .then(|| unsafe { info.si_addr() }.addr());
+    let heard = from_outside || report(Cause::Signal(signal.as_str(), address));
+    // A fault happens again when this handler returns, other signals do not.
+    let comes_again = !sent && !matches!(signal, Signal::SIGTRAP | Signal::SIGSYS);
     let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
-    // Rust's handler is made for faults: it would lose a signal that was sent. And it would wait
-    // for ever to tell a stack overflow where nobody reads.
-    let next = match sent || stderr_is_stuck {
-        true => default,
-        false => action_before(signal).unwrap_or(default),
+    // Rust's handler is made for faults: it would lose other signals. And it would wait for ever to
+    // tell a stack overflow where nobody reads.
+    let next = match comes_again && heard {
+        true => action_before(signal).unwrap_or(default),
+        false => default,
     };
     // SAFETY: the action was in force before, or is the default.
     let _ = unsafe { sigaction(signal, &next) };
-    if sent {
-        // It would not come again by itself. It waits until this handler returns.
+    if !comes_again {
+        // It waits until this handler returns.
         let _ = raise(signal);
     }
+}
+
+fn has_address(signal: Signal) -> bool {
+    matches!(
+        signal,
+        Signal::SIGSEGV | Signal::SIGBUS | Signal::SIGILL | Signal::SIGFPE
+    )
 }
 
 fn action_before(signal: Signal) -> Option<SigAction> {

@@ -102,6 +102,7 @@ async fn the_process_dies_of_a_fault_as_ever_and_it_is_put_down_to_the_call() ->
     if cfg!(target_arch = "x86_64") {
         faults.push(("ill", Signal::SIGILL, "SIGILL at address 0x"));
         faults.push(("fpe", Signal::SIGFPE, "SIGFPE at address 0x"));
+        faults.push(("trap", Signal::SIGTRAP, "SIGTRAP"));
     }
     for (fault, signal, cause) in faults {
         let node = Node::new().await?;
