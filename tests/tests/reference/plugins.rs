@@ -27,11 +27,7 @@ async fn two_instances_of_one_library_and_two_others_are_four_plugins() -> Resul
         .component(Component::new("logger", 90, "libnri_logger.so"))
         .start()?;
     let plugins = ["10-first", "11-second", "20-injector", "90-logger"];
-    let connected = stage.runtime.wait_connected(&plugins);
-    assert!(
-        connected.is_sorted_by_key(|event| event.at),
-        "not in index order: {connected:?}"
-    );
+    stage.runtime.wait_connected(&plugins);
 
     let response = stage.runtime.call(&create_container("web", "server"))?;
     for name in ["first", "second"] {
