@@ -6,11 +6,11 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | [`doing`] | what each thread is doing for whom, as the fault handler reads it |
-//! | [`handler`] | the handlers of fault signals and of `exit` |
-//! | [`report`] | what they say, in a line and in a record, without allocating |
-//! | [`record`] | the records as they are read at the next start |
-//! | [`history`] | the crashes of each component, kept over restarts, and who stays out for them |
+//! | `doing` | what each thread is doing for whom, as the fault handler reads it |
+//! | `handler` | the handlers of fault signals and of `exit` |
+//! | `report` | what they say, in a line and in a record, without allocating |
+//! | `record` | the records as they are read at the next start |
+//! | `history` | the crashes of each component, kept over restarts, and who stays out for them |
 //!
 //! Not seen are `_exit`, SIGKILL, and a stack overflow on a thread that a component started without
 //! an alternate signal stack.
