@@ -1,6 +1,6 @@
 //! What may go wrong between connecting and the first event.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use nri_host_tests::fake_runtime::{
@@ -252,19 +252,15 @@ async fn a_runtime_that_closes_at_once_is_tried_ever_more_slowly() -> Result<()>
     });
     let mut runtime = builder.build()?;
     runtime.listen()?;
+    let start = Instant::now();
     let host = host(&runtime)?;
     runtime.plugin(PLUGIN).await?;
     let connections = runtime.connections();
     assert_eq!(connections.len(), ATTEMPTS + 1);
-    let waits = connections
-        .windows(2)
-        .map(|pair| pair[1].accepted - pair[0].accepted);
     // The second attempt comes at once; then 100 ms, doubled each time, cut by half at most.
-    for (attempt, (wait, least)) in waits.skip(1).zip([50, 100, 200, 400, 800]).enumerate() {
-        // An accepted connection may have waited to be.
-        let least = Duration::from_millis(least) * 9 / 10;
-        assert!(wait > least, "attempt {}: after {wait:?}", attempt + 3);
-    }
+    let least: u64 = [50, 100, 200, 400, 800].into_iter().sum();
+    let took = connections[ATTEMPTS].accepted - start;
+    assert!(took > Duration::from_millis(least), "after {took:?}");
     host.wait_state("subject", State::Active).await?;
     Ok(())
 }

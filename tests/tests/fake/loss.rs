@@ -94,7 +94,7 @@ async fn what_came_of_a_synchronization_that_broke_off_is_forgotten() -> Result<
 /// A runtime that keeps a connection whose synchronization failed, as all before NRI 0.12.
 fn keeping() -> Result<FakeRuntime> {
     let mut runtime = FakeRuntime::builder(Profile::nri_0_8())
-        .request_timeout(Duration::from_secs(2))
+        .request_timeout(Duration::from_secs(4))
         .build()?;
     runtime.listen()?;
     Ok(runtime)
@@ -136,7 +136,7 @@ async fn late_synchronizations_cost_one_reconnect_a_minute_but_for_a_new_socket(
     let folder = tempfile::tempdir()?;
     let record = Record::new(folder.path());
     let mut runtime = keeping()?;
-    let on = json!({ "Synchronize": { "do": "sleep", "ms": 1000, "times": 2 } });
+    let on = json!({ "Synchronize": { "do": "sleep", "ms": 3000, "times": 2 } });
     let host = host(&runtime, json!({ "on": on, "record": record.path() }))?;
     for round in 1..=2 {
         record.wait_for_calls("Synchronize", round).await?;
