@@ -18,7 +18,7 @@ use super::clock;
 use super::context::Context;
 use super::inspect::inspect;
 use super::load::{Libraries, Library, LoadError};
-use super::outbox::UpdateResult;
+use super::outbox::{MAX_WAITING, UpdateResult};
 use super::policy::{Failure, Outcome};
 use super::seat::{Order, Seat, Served};
 use crate::crash;
@@ -133,12 +133,16 @@ impl Worker<'_> {
             }
         }
         seat.outbox.session_lost(served.key());
-        // A new session goes on with them.
-        while seat.is_current(served)
-            && let Some((result, _)) = seat.result_to_tell()
-        {
+        // A new session goes on with what is left of them.
+        for _ in 0..MAX_WAITING {
+            if !seat.is_current(served) || seat.is_stopping() {
+                break;
+            }
+            let Some(result) = seat.result_to_tell() else {
+                break;
+            };
             match self.tell(instance, served, &result) {
-                Continue(present) => instance = present,
+                Continue((present, _)) => instance = present,
                 Break(left) => return left,
             }
         }
@@ -148,17 +152,14 @@ impl Worker<'_> {
     /// Tells one result that waits, if any, and serves what comes next.
     fn step(&mut self, mut instance: Instance, served: &Arc<Served>) -> Step {
         let seat = self.seat;
-        let (mut busy, mut patience) = (Duration::ZERO, Patience::Wait);
-        if let Some((result, more)) = seat.result_to_tell() {
-            let start = Instant::now();
-            instance = self.tell(instance, served, &result)?;
-            busy = start.elapsed();
-            if more {
-                patience = Patience::Never;
-            }
+        let (mut waited, mut patience) = (Duration::ZERO, Patience::Wait);
+        if let Some(result) = seat.result_to_tell() {
+            (instance, waited) = self.tell(instance, served, &result)?;
+            // Only what is there already has waited; and the next result may be there, too.
+            patience = Patience::Never;
         }
         match served.session.next(patience) {
-            Ok(Some(Incoming::Call(call))) => self.answer(instance, served, call, busy),
+            Ok(Some(Incoming::Call(call))) => self.answer(instance, served, call, waited),
             Ok(Some(Incoming::UpdateAnswer { number, answer })) => {
                 seat.outbox.answered(served.key(), number, answer);
                 Continue(instance)
@@ -203,14 +204,16 @@ impl Worker<'_> {
         self.settle(instance, served, dead, in_time)
     }
 
-    /// Tells the component what came of an update. Requests wait meanwhile.
+    /// Tells the component what came of an update. Requests wait meanwhile, for as long as is
+    /// returned; those that come after its deadline are the watchdog's.
     fn tell(
         &mut self,
         mut instance: Instance,
         served: &Arc<Served>,
         result: &UpdateResult,
-    ) -> Step {
+    ) -> ControlFlow<Option<Instance>, (Instance, Duration)> {
         let seat = self.seat;
+        let start = Instant::now();
         let time = seat
             .policy
             .time_for_result(served.session.request_timeout());
@@ -223,9 +226,14 @@ impl Worker<'_> {
         }
         let dead = told.is_err();
         if let Err(failure) = told {
-            seat.result_failed(failure);
+            seat.result_failed(failure, in_time);
         }
+        let waited = match in_time && !dead {
+            true => start.elapsed(),
+            false => Duration::ZERO,
+        };
         self.settle(instance, served, dead, in_time)
+            .map_continue(|instance| (instance, waited))
     }
 
     /// Goes on after the component's code was run: with a new instance if this one is dead, and with

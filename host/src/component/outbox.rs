@@ -180,11 +180,9 @@ impl Outbox {
         }
     }
 
-    /// The next result to be told, and whether there are more.
-    pub fn take_result(&self) -> Option<(UpdateResult, bool)> {
-        let mut inner = self.lock();
-        let result = inner.results.pop_front()?;
-        Some((result, !inner.results.is_empty()))
+    /// The next result to be told.
+    pub fn take_result(&self) -> Option<UpdateResult> {
+        self.lock().results.pop_front()
     }
 
     // ---- the supervisor's part
@@ -314,7 +312,7 @@ mod tests {
     }
 
     fn outcome(outbox: &Outbox) -> (u64, Result<Vec<u8>, String>) {
-        let (UpdateResult { cookie, outcome }, _) = outbox.take_result().expect("a result");
+        let UpdateResult { cookie, outcome } = outbox.take_result().expect("a result");
         (cookie, outcome.map_err(|failure| failure.to_string()))
     }
 

@@ -330,14 +330,12 @@ impl Seat {
         self.notice.notify_one();
     }
 
-    /// The component will be away: the watchdog takes its session.
+    /// The component will be created again: the watchdog takes its session, if it has not yet.
     pub fn leave(&self) {
         let mut inner = self.lock();
-        if let Condition::Away(_) = inner.condition {
-            return;
-        }
+        let was_away = matches!(inner.condition, Condition::Away(_));
         inner.set(Condition::Away(Absence::Creation));
-        if let Some(served) = &inner.session {
+        if !was_away && let Some(served) = &inner.session {
             served.turn.take();
             self.stand_in(served);
         }
@@ -358,6 +356,11 @@ impl Seat {
         }
         drop(inner);
         self.notice.notify_one();
+    }
+
+    /// The thread is to end the instance.
+    pub fn is_stopping(&self) -> bool {
+        self.lock().stop
     }
 
     /// No other session has come after this one.

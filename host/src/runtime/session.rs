@@ -171,6 +171,11 @@ impl Session {
         lock(&self.progress).ended.is_some()
     }
 
+    /// The session has not ended, and is not to end after the call under way.
+    pub fn goes_on(&self) -> bool {
+        !self.has_ended() && lock(&self.winding_down).is_none()
+    }
+
     /// The runtime dies of sysctl adjustments.
     pub fn dies_of_sysctl(&self) -> bool {
         let progress = lock(&self.progress);

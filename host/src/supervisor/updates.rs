@@ -50,7 +50,7 @@ impl Updates {
 /// The component has something to send, and is there to be told what came of it.
 fn may_send(member: &Member) -> bool {
     member.seat.outbox.has_queued()
-        && matches!(member.session, SessionState::Active(_))
+        && matches!(&member.session, SessionState::Active(served) if served.session.goes_on())
         && matches!(member.seat.condition(), Condition::Ready)
         && !member.seat.quarantine.is_active()
 }

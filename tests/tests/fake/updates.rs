@@ -488,3 +488,30 @@ async fn requests_are_answered_while_a_component_does_not_come_back_from_a_resul
     assert!(plugin.is_connected());
     Ok(())
 }
+
+#[tokio::test]
+async fn the_call_after_an_overdue_result_has_all_of_its_time() -> Result<()> {
+    let request_timeout = Duration::from_secs(3);
+    let runtime = FakeRuntime::builder(Profile::newest()).request_timeout(request_timeout);
+    let mut runtime = runtime.build()?;
+    runtime.listen()?;
+    let asker = Asker::new("asker")?;
+    let hang = json!({ "do": "hang", "until": asker.signal() });
+    let asker = asker.in_create(&["c0"]).on_result(&hang);
+    let host = start(&runtime, &[&asker])?;
+    let plugin = runtime.plugin("10-asker").await?;
+    asker.told(1).await?;
+    let told = Instant::now();
+    // As long as a call may take at all: the time of the next one must not be less by that.
+    while told.elapsed() < request_timeout {
+        create_container(&plugin).await?;
+    }
+    host.wait_state("asker", State::Overdue).await?;
+    asker.go()?;
+    host.wait_state("asker", State::Active).await?;
+    create_container(&plugin).await?;
+    let status = host.wait_state("asker", State::Active).await?;
+    assert_eq!(status.count("late"), Some(1));
+    assert_eq!(asker.record.calls_of("CreateContainer").len(), 1);
+    Ok(())
+}

@@ -28,19 +28,21 @@ impl Served {
 }
 
 impl Seat {
-    /// The next result and whether there are more, unless the component is left alone.
-    pub fn result_to_tell(&self) -> Option<(UpdateResult, bool)> {
+    /// The next result, unless the component is left alone.
+    pub fn result_to_tell(&self) -> Option<UpdateResult> {
         match self.quarantine.is_active() {
             true => None,
             false => self.outbox.take_result(),
         }
     }
 
-    /// The component panicked over a result.
-    pub fn result_failed(&self, failure: Failure) {
+    /// The component panicked over a result. If it was not `in_time`, that is noted already.
+    pub fn result_failed(&self, failure: Failure, in_time: bool) {
         // What it knew is gone with it.
         self.out_of_step.store(true, Ordering::Relaxed);
-        self.note_result(failure);
+        if in_time {
+            self.note_result(failure);
+        }
         self.notice.notify_one();
     }
 

@@ -333,7 +333,7 @@ fn the_answer_to_an_update_reaches_the_outbox_while_the_component_is_away() {
     // What comes after it is answered after it was taken in.
     peer.create_containers(&[3]);
     assert_eq!(peer.answer().0, 3);
-    let (result, _) = seat.outbox.take_result().expect("the result");
+    let result = seat.outbox.take_result().expect("the result");
     assert_eq!(result.cookie, 7);
     assert!(matches!(result.outcome, Ok(response) if response.is_empty()));
 }
@@ -349,4 +349,36 @@ fn a_component_in_quarantine_is_told_no_result_before_it_ends() {
     assert!(seat.result_to_tell().is_none());
     seat.quarantine.reset();
     assert!(seat.result_to_tell().is_some());
+}
+
+#[test]
+fn a_component_that_is_created_again_after_an_overdue_call_is_in_creation() {
+    let seat = seat(OnFailure::Ignore);
+    let (served, mut peer) = session(&seat);
+    peer.create_containers(&[1]);
+    let call = go_into_call(&served, SOON);
+    assert_eq!(peer.answer().0, 1);
+    assert!(!served.finish(&call));
+    let (overdue, since) = (seat.condition(), seat.since());
+    assert!(matches!(overdue, Condition::Away(Absence::Call(_))));
+    seat.leave();
+    let condition = seat.condition();
+    assert!(matches!(condition, Condition::Away(Absence::Creation)));
+    assert!(seat.since() > since);
+    peer.create_containers(&[3]);
+    assert_eq!(peer.answer().0, 3);
+}
+
+#[test]
+fn a_panic_over_a_result_that_was_late_is_not_counted_again() {
+    let seat = seat(OnFailure::Ignore);
+    seat.result_is_late();
+    seat.result_failed(Failure::Panic("ouch".into()), false);
+    assert!(seat.out_of_step());
+    assert_eq!(
+        (seat.counters.late.get(), seat.counters.failures.get()),
+        (1, 0)
+    );
+    seat.result_failed(Failure::Panic("ouch".into()), true);
+    assert_eq!(seat.counters.failures.get(), 1);
 }

@@ -183,3 +183,14 @@ fn a_call_is_under_way_from_when_it_is_read_until_it_is_answered() {
     session.answer(&call, Answer::EMPTY, Patience::Wait);
     assert!(session.traffic.is_quiet());
 }
+
+#[test]
+fn a_session_that_winds_down_or_has_ended_does_not_go_on() {
+    let (winding_down, _peer) = session(0);
+    assert!(winding_down.goes_on());
+    winding_down.wind_down("for the test");
+    assert!(!winding_down.goes_on() && !winding_down.has_ended());
+    let (ended, _peer) = session(0);
+    ended.end(End::Asked("for the test"));
+    assert!(!ended.goes_on());
+}
