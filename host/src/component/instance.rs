@@ -152,13 +152,15 @@ impl Worker<'_> {
     /// Tells one result that waits, if any, and serves what comes next.
     fn step(&mut self, mut instance: Instance, served: &Arc<Served>) -> Step {
         let seat = self.seat;
-        let (mut waited, mut patience) = (Duration::ZERO, Patience::Wait);
-        if let Some(result) = seat.result_to_tell() {
+        let mut waited = Duration::ZERO;
+        let next = if let Some(result) = seat.result_to_tell() {
             (instance, waited) = self.tell(instance, served, &result)?;
             // Only what is there already has waited; and the next result may be there, too.
-            patience = Patience::Never;
-        }
-        match served.session.next(patience) {
+            served.session.next_if_there()
+        } else {
+            served.session.next(Patience::Wait)
+        };
+        match next {
             Ok(Some(Incoming::Call(call))) => self.answer(instance, served, call, waited),
             Ok(Some(Incoming::UpdateAnswer { number, answer })) => {
                 seat.outbox.answered(served.key(), number, answer);

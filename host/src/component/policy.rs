@@ -258,8 +258,11 @@ impl fmt::Display for Subject<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::runtime::session::Dialect;
+    use crate::runtime::traffic::Traffic;
 
     fn policy(on_failure: OnFailure) -> Policy {
         Policy {
@@ -283,6 +286,7 @@ mod tests {
             dialect: Dialect::Dedicated,
             payload: request.write_to_bytes().unwrap(),
             time: Duration::from_secs(2),
+            under_way: Arc::new(Traffic::default()).begin(),
         }
     }
 

@@ -31,6 +31,7 @@ use crate::lock::lock;
 use crate::runtime::connection::Patience;
 use crate::runtime::fields;
 use crate::runtime::session::{Call, Incoming, Session};
+use crate::runtime::traffic::UnderWay;
 use crate::runtime::ttrpc::Answer;
 use trouble::Trouble;
 
@@ -73,6 +74,7 @@ pub struct Served {
     timer: TimerFd,
     in_flight: Mutex<Option<Arc<Call>>>,
     results_told: AtomicU32,
+    telling: Mutex<Option<UnderWay>>,
     key: Key,
     watchdog: Watchdog,
 }
@@ -218,6 +220,7 @@ impl Seat {
             )?,
             in_flight: Mutex::default(),
             results_told: AtomicU32::new(0),
+            telling: Mutex::default(),
             key: self.watchdog.key(),
             watchdog: self.watchdog.clone(),
         });
@@ -319,6 +322,9 @@ impl Seat {
         let mut inner = self.lock();
         inner.thread_ended = true;
         inner.set(Condition::NotCreated(why));
+        if let Some(served) = &inner.session {
+            served.told();
+        }
         // A call that is under way is answered at its deadline.
         if let Some(served) = &inner.session
             && lock(&served.in_flight).is_none()
@@ -431,7 +437,10 @@ impl Seat {
                 let late = Outcome::Failed(Failure::Late);
                 self.conclude(served, &call, late, Patience::Never);
             }
-            None => self.result_is_late(),
+            None => {
+                served.told();
+                self.result_is_late();
+            }
         }
         self.stand_in(served);
         // The component may be in a call of a session that the host has ended since.

@@ -8,7 +8,7 @@
 //! | [`version`] | which runtime speaks which NRI, and what it understands |
 //! | [`fields`] | protobuf messages as bytes: walk, renumber, check |
 //! | [`update`] | updates outside a request, in the form that every runtime survives |
-//! | [`traffic`] | which calls are under way, on all connections together |
+//! | [`traffic`] | what is under way, on all connections together |
 //! | [`session`] | one plugin on one connection, from registration to loss |
 
 pub mod connection;

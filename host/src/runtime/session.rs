@@ -22,7 +22,7 @@ use ttrpc::proto::{Code, Request, Response};
 use super::connection::{Connection, Lost, Patience};
 use super::fields::{self, Malformed};
 use super::mux::{Message, PLUGIN_STREAM, RUNTIME_STREAM};
-use super::traffic::Traffic;
+use super::traffic::{Traffic, UnderWay};
 use super::ttrpc::{Answer, IncomingRequest, MAX_BODY, MessageKind, Outgoing, encode};
 use crate::lock::lock;
 use handshake::Synchronization;
@@ -76,6 +76,8 @@ pub struct Call {
     pub payload: Vec<u8>,
     /// Time that the runtime gives for the answer, from when the call was read.
     pub time: Duration,
+    /// Until it is answered.
+    pub under_way: UnderWay,
 }
 
 /// What comes out of a session.
@@ -240,6 +242,11 @@ impl Session {
         }
     }
 
+    /// The component is kept from reading for a while: calls may wait for it in the socket.
+    pub fn keep_from_reading(&self) -> UnderWay {
+        self.traffic.begin()
+    }
+
     /// Serves the connection until there is something for others. `None` without patience when
     /// there is nothing now.
     ///
@@ -247,10 +254,23 @@ impl Session {
     ///
     /// When the session has ended.
     pub fn next(&self, patience: Patience) -> Result<Option<Incoming>, Arc<End>> {
+        self.read(patience, patience)
+    }
+
+    /// The same without waiting for a message, for a thread that may wait while it answers one.
+    ///
+    /// # Errors
+    ///
+    /// When the session has ended.
+    pub fn next_if_there(&self) -> Result<Option<Incoming>, Arc<End>> {
+        self.read(Patience::Never, Patience::Wait)
+    }
+
+    fn read(&self, reading: Patience, writing: Patience) -> Result<Option<Incoming>, Arc<End>> {
         loop {
-            match self.connection.read(patience) {
+            match self.connection.read(reading) {
                 Ok(Some(message)) => {
-                    if let Some(incoming) = self.take_in(&message, patience) {
+                    if let Some(incoming) = self.take_in(&message, writing) {
                         return Ok(Some(incoming));
                     }
                 }
@@ -273,7 +293,7 @@ impl Session {
         };
         let good = matches!(answer, Answer::Payload(_));
         self.write_answer(call.number, answer, patience);
-        self.traffic.ended();
+        call.under_way.end();
         if call.method == Method::Synchronize {
             self.synchronized(good);
         }
@@ -314,10 +334,7 @@ impl Session {
             (PLUGIN_STREAM, MessageKind::Request) => {
                 let number = message.header.stream_number;
                 match self.take_request(message) {
-                    Ok(call) => {
-                        self.traffic.began();
-                        Some(Incoming::Call(call))
-                    }
+                    Ok(call) => Some(Incoming::Call(call)),
                     Err(HostAnswer { answer, then }) => {
                         self.write_answer(number, answer, patience);
                         match then {
@@ -379,6 +396,7 @@ impl Session {
                 dialect,
                 payload,
                 time,
+                under_way: self.traffic.begin(),
             })
         };
         match (request.method, Method::from_name(request.method)) {

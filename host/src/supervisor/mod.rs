@@ -30,7 +30,6 @@ use crate::admin::status::Status;
 use crate::config::BrokenComponent;
 use crate::crash::History;
 use crate::runtime::connection::Connection;
-use crate::runtime::traffic::Traffic;
 use gate::Gate;
 use updates::Updates;
 
@@ -125,13 +124,12 @@ impl Supervisor {
         service: ServiceManager,
         history: History,
     ) -> Self {
-        let traffic = Arc::new(Traffic::new(Arc::clone(&notice)));
         Self {
             gate: Gate::new(socket),
             members,
             absent,
             notice,
-            updates: Updates::new(traffic),
+            updates: Updates::default(),
             service,
             history,
             started: Instant::now(),

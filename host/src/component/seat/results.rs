@@ -6,6 +6,7 @@ use super::trouble::Trouble;
 use super::{Seat, Served};
 use crate::component::outbox::UpdateResult;
 use crate::component::policy::{Failure, Outcome};
+use crate::lock::lock;
 
 /// What a component does when it is told a result, in place of a method.
 const METHOD: &str = "update_result";
@@ -16,6 +17,7 @@ impl Served {
     pub fn begin_result(&self, deadline_ns: u64) -> u32 {
         // Even, as no call of a runtime is: a watchdog that looks at one cannot take the other.
         let number = self.results_told.fetch_add(2, Ordering::Relaxed) + 2;
+        *lock(&self.telling) = Some(self.session.keep_from_reading());
         self.arm(number, deadline_ns);
         number
     }
@@ -23,7 +25,16 @@ impl Served {
     /// The component is back. `true`: in time.
     #[must_use]
     pub fn finish_result(&self, number: u32) -> bool {
-        self.turn.finish(number)
+        let ours = self.turn.finish(number);
+        if ours {
+            self.told();
+        }
+        ours
+    }
+
+    /// Nobody is kept from reading any more.
+    pub(super) fn told(&self) {
+        lock(&self.telling).take();
     }
 }
 

@@ -110,7 +110,7 @@ fn session(seat: &Arc<Seat>) -> (Arc<Served>, Peer) {
     let session = Session::new(
         Connection::new(ours).unwrap(),
         registration,
-        Arc::new(Traffic::new(Arc::default())),
+        Arc::new(Traffic::default()),
         Arc::new(Notify::new()),
     );
     let served = seat.seat_session(session).unwrap();

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use nri_plugin_api::abi::Method;
@@ -9,6 +10,7 @@ use super::super::record::Crash;
 use super::*;
 use crate::component::inspect::Digest;
 use crate::runtime::session::{Call, Dialect};
+use crate::runtime::traffic::Traffic;
 
 const SEGV: Cause = Cause::Signal("SIGSEGV", Some(0xbeef));
 
@@ -24,6 +26,7 @@ fn call(namespace: &str, pod: &str, container: &str) -> Call {
         dialect: Dialect::Dedicated,
         payload: request.write_to_bytes().unwrap(),
         time: Duration::from_secs(2),
+        under_way: Arc::new(Traffic::default()).begin(),
     }
 }
 

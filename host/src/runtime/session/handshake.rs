@@ -31,8 +31,7 @@ impl Synchronization {
     fn lateness(&self) -> Option<Unsynchronized> {
         let (begun, limit) = self.begun?;
         let after = begun.elapsed();
-        // The request was under way for a while before it was read, and the answer will be.
-        (after > limit - limit / 20).then_some(Unsynchronized::Late { after, limit })
+        (after > surely_in_time(limit)).then_some(Unsynchronized::Late { after, limit })
     }
 }
 
@@ -124,7 +123,8 @@ impl Session {
             };
             return Err(Answer::Payload(encode(&answer)).into());
         }
-        Ok((std::mem::take(joined), limit.saturating_sub(now - begun)))
+        let left = surely_in_time(limit).saturating_sub(now - begun);
+        Ok((std::mem::take(joined), left))
     }
 
     /// The synchronization was answered, by something `good` or by an error. The session is active,
@@ -142,6 +142,12 @@ impl Session {
             progress.synchronized.get_or_insert_with(Instant::now);
         });
     }
+}
+
+/// How long after the first chunk was read the last answer may go out. The chunk was under way for a
+/// while before that, and the answer will be.
+fn surely_in_time(limit: Duration) -> Duration {
+    limit - limit / 20
 }
 
 /// What a runtime says of itself is shown in the status and in the log.

@@ -18,7 +18,7 @@ fn session(methods: u64) -> (Session, UnixStream) {
         oldest_events_only: false,
     };
     let connection = Connection::new(ours).unwrap();
-    let traffic = Arc::new(Traffic::new(Arc::default()));
+    let traffic = Arc::new(Traffic::default());
     (
         Session::new(connection, registration, traffic, Arc::default()),
         theirs,
@@ -56,7 +56,8 @@ fn a_synchronization_that_was_answered_in_time_makes_the_session_active() {
     let (session, mut peer) = session(Method::Synchronize.bit());
     synchronize(&mut peer, &[], LONG);
     let call = next_call(&session);
-    assert!(call.time <= LONG);
+    // An answer at the last moment of it still counts as in time.
+    assert!(call.time <= LONG - LONG / 20);
     assert!(session.progress().synchronized.is_none());
     session.answer(&call, Answer::EMPTY, Patience::Wait);
     assert!(session.progress().synchronized.is_some());
@@ -176,12 +177,12 @@ fn a_session_is_synchronizing_from_the_first_chunk_to_the_last_answer() {
 #[test]
 fn a_call_is_under_way_from_when_it_is_read_until_it_is_answered() {
     let (session, mut peer) = session(Method::Synchronize.bit());
-    assert!(session.traffic.is_quiet());
+    assert!(session.traffic.quiet().is_some());
     synchronize(&mut peer, &[], LONG);
     let call = next_call(&session);
-    assert!(!session.traffic.is_quiet());
+    assert_eq!(session.traffic.quiet(), None);
     session.answer(&call, Answer::EMPTY, Patience::Wait);
-    assert!(session.traffic.is_quiet());
+    assert!(session.traffic.quiet().is_some());
 }
 
 #[test]
