@@ -51,17 +51,9 @@ fn main() -> Result<()> {
                         .with_context(|| format!("{} is not defined", field.type_name()))?;
                     format!("Kind::Message({index})")
                 }
-                Type::TYPE_ENUM
-                | Type::TYPE_BOOL
-                | Type::TYPE_INT32
-                | Type::TYPE_INT64
-                | Type::TYPE_UINT32
-                | Type::TYPE_UINT64 => if repeated {
-                    "Kind::Varints"
-                } else {
-                    "Kind::Varint"
-                }
-                .to_owned(),
+                Type::TYPE_ENUM | Type::TYPE_INT32 => number("Int32", repeated),
+                Type::TYPE_UINT32 => number("Uint32", repeated),
+                Type::TYPE_BOOL | Type::TYPE_INT64 | Type::TYPE_UINT64 => number("Any", repeated),
                 other => bail!("{name}.{} has type {other:?}, which is new", field.name()),
             };
             writeln!(out, "        ({}, {kind}),", field.number())?;
@@ -71,6 +63,11 @@ fn main() -> Result<()> {
     writeln!(out, "];")?;
     let target = PathBuf::from(std::env::var("OUT_DIR")?).join("shapes.rs");
     std::fs::write(&target, out).with_context(|| target.display().to_string())
+}
+
+fn number(range: &str, repeated: bool) -> String {
+    let kind = if repeated { "Varints" } else { "Varint" };
+    format!("Kind::{kind}(Range::{range})")
 }
 
 fn collect(prefix: &str, message: &DescriptorProto, into: &mut Vec<(String, DescriptorProto)>) {

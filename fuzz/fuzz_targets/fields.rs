@@ -6,7 +6,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nri_host::runtime::fields::{Chunk, Shape, adjusts_sysctl, split_state_change};
+use nri_host::runtime::fields::{Chunk, adjusts_sysctl, split_state_change};
+use nri_host::runtime::shape::Shape;
 use nri_host::runtime::update::normal_form;
 use nri_plugin_api::api;
 use protobuf::Message;

@@ -6,7 +6,8 @@
 //! | [`ttrpc`] | messages on those streams, both directions |
 //! | [`connection`] | one socket: who reads, who writes, how it ends |
 //! | [`version`] | which runtime speaks which NRI, and what it understands |
-//! | [`fields`] | protobuf messages as bytes: walk, renumber, check |
+//! | [`fields`] | protobuf messages as bytes: walk, renumber |
+//! | [`shape`] | the messages of the protocol, to check what components answer |
 //! | [`update`] | updates outside a request, in the form that every runtime survives |
 //! | [`traffic`] | what is under way, on all connections together |
 //! | [`session`] | one plugin on one connection, from registration to loss |
@@ -15,6 +16,7 @@ pub mod connection;
 pub mod fields;
 pub mod mux;
 pub mod session;
+pub mod shape;
 pub mod traffic;
 pub mod ttrpc;
 pub mod update;

@@ -9,7 +9,8 @@ use nri_plugin_api::api;
 use protobuf::MessageField;
 use thiserror::Error;
 
-use super::fields::{Malformed, Shape};
+use super::fields::Malformed;
+use super::shape::Shape;
 use super::ttrpc::encode;
 
 /// Largest request that is taken, in bytes. In normal form it has at most twice as many, which an
