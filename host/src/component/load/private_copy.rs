@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,8 @@ const FOLDER: &str = "libraries";
 /// How often a copy is sealed before its pages count as busy: memory management, for one, may hold
 /// one of them for a moment.
 const SEAL_ATTEMPTS: u32 = 5;
+/// How often others may take away the name of a copy.
+const NAME_ATTEMPTS: u32 = 100;
 
 /// Why there is no private copy.
 #[derive(Debug, Error)]
@@ -68,7 +70,7 @@ impl PrivateCopy {
     }
 
     /// Copies `bytes` into a folder of `state_dir` that only the owner can enter. The copy has a
-    /// name only until it is open: nothing is left behind, however the process ends later.
+    /// name only while it is empty: nobody else opens it, and it ends with this process.
     pub(super) fn on_disk(bytes: &[u8], state_dir: &Path) -> Result<Self, CopyError> {
         let folder = state_dir.join(FOLDER);
         let path = folder.join(format!("{}.so", Digest::of(bytes)));
@@ -132,21 +134,35 @@ fn write_on_disk(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<OwnedFd
         .recursive(true)
         .mode(0o700)
         .create(folder)?;
-    // What a process that was killed has left behind.
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    let mut writer = without_name(path)?;
+    writer.write_all(bytes)?;
+    let reader = File::open(format!("/proc/self/fd/{}", writer.as_raw_fd()))?;
+    Ok(reader.into())
+}
+
+/// A new file that only the caller can open: its name is gone already. Other processes may do the
+/// same with that name in the same moment.
+fn without_name(path: &Path) -> io::Result<File> {
+    let mut attempts = 1..NAME_ATTEMPTS;
+    loop {
+        let created = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o500)
+            .open(path);
+        // What there is was left behind by a process that was killed, or is in another one's hands.
+        let taken = matches!(&created, Err(error) if error.kind() == io::ErrorKind::AlreadyExists);
+        if created.is_err() && !taken {
+            return created;
+        }
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        if !taken || attempts.next().is_none() {
+            return created;
+        }
     }
-    let mut writer = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o500)
-        .open(path)?;
-    let written = writer.write_all(bytes);
-    drop(writer);
-    let reader = written.and_then(|()| File::open(path));
-    fs::remove_file(path)?;
-    Ok(reader?.into())
 }
 
 fn is_executable(file: &OwnedFd, bytes: &[u8]) -> bool {
@@ -165,9 +181,8 @@ mod tests {
 
     fn content(copy: &PrivateCopy) -> Vec<u8> {
         // A memory file was written through the same descriptor.
-        let fd = std::os::fd::AsRawFd::as_raw_fd(&copy.0);
         let mut bytes = Vec::new();
-        File::open(format!("/proc/self/fd/{fd}"))
+        File::open(format!("/proc/self/fd/{}", copy.0.as_raw_fd()))
             .and_then(|mut file| file.read_to_end(&mut bytes))
             .expect("the copy can be read");
         bytes
@@ -211,6 +226,22 @@ mod tests {
         fs::set_permissions(&stale, Permissions::from_mode(0o500)).unwrap();
         let copy = PrivateCopy::on_disk(BYTES, state_dir.path()).unwrap();
         assert_eq!(content(&copy), BYTES);
+    }
+
+    #[test]
+    fn copies_that_are_made_side_by_side_are_whole() {
+        let state_dir = tempfile::tempdir().unwrap();
+        let bytes = vec![7; 256 << 10];
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        let copy = PrivateCopy::on_disk(&bytes, state_dir.path()).unwrap();
+                        assert!(content(&copy) == bytes, "not all of it");
+                    }
+                });
+            }
+        });
     }
 
     #[test]
