@@ -120,6 +120,7 @@ impl Instance {
         let config = context.take_config_errors();
         if status == Status::OK {
             let on_result = during(&identity, Step::Interface, || on_result(library));
+            outbox.keep_results(on_result.is_some());
             let instance = Self {
                 library: Arc::clone(library),
                 instance,

@@ -18,7 +18,7 @@ use super::clock;
 use super::context::Context;
 use super::inspect::inspect;
 use super::load::{Libraries, Library, LoadError};
-use super::outbox::{MAX_WAITING, UpdateResult};
+use super::outbox::{MAX_RESULTS, UpdateResult};
 use super::policy::{Failure, Outcome};
 use super::seat::{Order, Seat, Served};
 use crate::crash;
@@ -134,7 +134,7 @@ impl Worker<'_> {
         }
         seat.outbox.session_lost(served.key());
         // A new session goes on with what is left of them.
-        for _ in 0..MAX_WAITING {
+        for _ in 0..MAX_RESULTS {
             if !seat.is_current(served) || seat.is_stopping() {
                 break;
             }

@@ -10,6 +10,7 @@
 //! ```
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -21,12 +22,16 @@ use super::counters::Counter;
 use super::policy::cut;
 use super::watchdog::Key;
 use crate::lock::lock;
-use crate::runtime::update::{Unreadable, failed_containers};
+use crate::runtime::update::{MAX_UPDATE, Unreadable, failed_containers};
 
-/// Requests whose result the component has not been told, at most.
+/// Requests that the runtime has not answered, at most.
 pub const MAX_WAITING: usize = 64;
+/// Results that the component has not been told, at most.
+pub const MAX_RESULTS: usize = 2 * MAX_WAITING;
 /// Bytes of requests that are not sent yet, at most.
 pub const MAX_WAITING_BYTES: usize = 1 << 20;
+/// Most bytes of a response that is passed on. It repeats those updates that failed.
+const MAX_RESPONSE: usize = 4 * MAX_UPDATE;
 /// How long the runtime may take to answer. It may hold an update back while it serves a request.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
@@ -44,6 +49,9 @@ pub enum UpdateFailure {
     /// The runtime's answer is not the message that it should be.
     #[error("the runtime's answer cannot be read")]
     Unreadable(#[from] Unreadable),
+    /// The runtime's answer is larger than one to this request can be.
+    #[error("the runtime's answer has {0} bytes")]
+    TooLarge(usize),
     /// It may still be applied.
     #[error("the runtime did not answer within {} s", ANSWER_LIMIT.as_secs())]
     NoAnswer,
@@ -66,6 +74,8 @@ pub struct UpdateResult {
 pub struct Outbox {
     plugin: String,
     counters: Counters,
+    /// Written under the lock, and read before it is taken: each call of the component looks.
+    has_results: AtomicBool,
     inner: Mutex<Inner>,
     notice: Arc<Notify>,
 }
@@ -76,6 +86,8 @@ struct Inner {
     queued_bytes: usize,
     sent: Option<Sent>,
     results: VecDeque<UpdateResult>,
+    /// The instance does not want to know.
+    keeps_none: bool,
 }
 
 #[derive(Debug)]
@@ -121,6 +133,7 @@ impl Outbox {
         Self {
             plugin,
             counters: Counters::default(),
+            has_results: AtomicBool::new(false),
             inner: Mutex::default(),
             notice,
         }
@@ -147,7 +160,15 @@ impl Outbox {
     pub fn push(&self, cookie: u64, request: Option<Vec<u8>>) -> Result<(), Full> {
         let bytes = request.as_ref().map_or(0, Vec::len);
         let mut inner = self.lock();
-        if inner.untold() >= MAX_WAITING || inner.queued_bytes + bytes > MAX_WAITING_BYTES {
+        let most = match request {
+            Some(_) => MAX_RESULTS,
+            // One without changes never waits for the runtime, and must not keep out those that do.
+            None => MAX_RESULTS - MAX_WAITING,
+        };
+        if inner.unanswered() >= MAX_WAITING
+            || inner.unanswered() + inner.results.len() >= most
+            || inner.queued_bytes + bytes > MAX_WAITING_BYTES
+        {
             return Err(Full);
         }
         self.counters.queued.add_one();
@@ -161,10 +182,27 @@ impl Outbox {
             None => {
                 self.counters.dropped.add_one();
                 let outcome = Ok(Vec::new());
-                inner.results.push_back(UpdateResult { cookie, outcome });
+                self.keep(&mut inner, UpdateResult { cookie, outcome });
             }
         }
         Ok(())
+    }
+
+    /// Whether the instance that is there wants to know what comes of its requests.
+    pub fn keep_results(&self, wanted: bool) {
+        let mut inner = self.lock();
+        inner.keeps_none = !wanted;
+        if !wanted {
+            inner.results.clear();
+            self.has_results.store(false, Ordering::Release);
+        }
+    }
+
+    fn keep(&self, inner: &mut Inner, result: UpdateResult) {
+        if !inner.keeps_none {
+            inner.results.push_back(result);
+            self.has_results.store(true, Ordering::Release);
+        }
     }
 
     /// The instance is gone, and with it who wants to know.
@@ -175,6 +213,7 @@ impl Outbox {
         }
         inner.queued_bytes = 0;
         inner.results.clear();
+        self.has_results.store(false, Ordering::Release);
         if let Some(sent) = &mut inner.sent {
             sent.cookie = None;
         }
@@ -182,7 +221,14 @@ impl Outbox {
 
     /// The next result to be told.
     pub fn take_result(&self) -> Option<UpdateResult> {
-        self.lock().results.pop_front()
+        if !self.has_results.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut inner = self.lock();
+        let result = inner.results.pop_front();
+        self.has_results
+            .store(!inner.results.is_empty(), Ordering::Release);
+        result
     }
 
     // ---- the supervisor's part
@@ -240,37 +286,53 @@ impl Outbox {
         let Some(sent) = inner.sent.take_if(|sent| is_meant(sent)) else {
             return;
         };
-        self.note(&answer);
+        let (outcome, trouble) = match answer {
+            Ok(Answer { response, failed }) => {
+                let trouble = (!failed.is_empty()).then_some(Trouble::Containers(failed));
+                (Ok(response), trouble)
+            }
+            Err(failure) => {
+                let error = crate::chain(&failure);
+                (Err(failure), Some(Trouble::Request(error)))
+            }
+        };
         // Under the same lock: an instance that is gone meanwhile is not forgotten in between.
         if let Some(cookie) = sent.cookie {
-            let outcome = answer.map(|answer| answer.response);
-            inner.results.push_back(UpdateResult { cookie, outcome });
+            self.keep(&mut inner, UpdateResult { cookie, outcome });
         }
         drop(inner);
+        if let Some(trouble) = trouble {
+            self.note(&trouble);
+        }
         self.notice.notify_one();
     }
 
-    /// Counts and logs what did not work.
-    fn note(&self, answer: &Result<Answer, UpdateFailure>) {
+    fn note(&self, trouble: &Trouble) {
+        self.counters.failed.add_one();
         let component = self.plugin.as_str();
-        match answer {
-            Ok(Answer { failed, .. }) if failed.is_empty() => return,
-            Ok(Answer { failed, .. }) => {
-                let containers = failed.join(" ");
-                let (failed, containers) = (failed.len(), cut(&containers));
+        match trouble {
+            Trouble::Containers(ids) => {
+                let containers = ids.join(" ");
+                let (failed, containers) = (ids.len(), cut(&containers));
                 tracing::warn!(component, failed, containers, "containers were not updated");
             }
-            Err(failure) => {
-                let error = crate::chain(failure);
+            Trouble::Request(error) => {
                 tracing::warn!(component, error, "an update of containers failed");
             }
         }
-        self.counters.failed.add_one();
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         lock(&self.inner)
     }
+}
+
+/// What did not work.
+enum Trouble {
+    /// These containers were not updated.
+    Containers(Vec<String>),
+    /// The request failed as a whole.
+    Request(String),
 }
 
 /// A response of the runtime that can be read.
@@ -283,16 +345,19 @@ struct Answer {
 
 impl Answer {
     fn read(response: Vec<u8>) -> Result<Self, UpdateFailure> {
+        if response.len() > MAX_RESPONSE {
+            return Err(UpdateFailure::TooLarge(response.len()));
+        }
         let failed = failed_containers(&response)?;
         Ok(Self { response, failed })
     }
 }
 
 impl Inner {
-    /// Requests of the instance whose result it has not been told.
-    fn untold(&self) -> usize {
+    /// Requests of the instance that are not answered.
+    fn unanswered(&self) -> usize {
         let sent = self.sent.as_ref().and_then(|sent| sent.cookie);
-        self.queued.len() + usize::from(sent.is_some()) + self.results.len()
+        self.queued.len() + usize::from(sent.is_some())
     }
 }
 
@@ -380,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_are_not_fetched_fill_the_queue_too() {
+    fn a_request_waits_in_the_queue_until_it_is_answered() {
         let outbox = outbox();
         for cookie in 0..MAX_WAITING as u64 {
             outbox.push(cookie, request()).unwrap();
@@ -389,9 +454,55 @@ mod tests {
         outbox.send(SESSION, 3, Instant::now()).unwrap();
         assert_eq!(outbox.push(99, request()), Err(Full));
         outbox.answered(SESSION, 3, Ok(Vec::new()));
+        outbox.push(99, request()).unwrap();
+    }
+
+    #[test]
+    fn results_that_are_not_fetched_are_bounded() {
+        let outbox = outbox();
+        for number in 0..MAX_RESULTS {
+            outbox.push(7, request()).unwrap();
+            let number = u32::try_from(number).unwrap();
+            outbox.send(SESSION, number, Instant::now()).unwrap();
+            outbox.answered(SESSION, number, Ok(Vec::new()));
+        }
         assert_eq!(outbox.push(99, request()), Err(Full));
         outbox.take_result().unwrap();
         outbox.push(99, request()).unwrap();
+    }
+
+    #[test]
+    fn requests_without_changes_do_not_keep_out_the_others() {
+        let outbox = outbox();
+        while outbox.push(7, None).is_ok() {}
+        outbox.push(8, request()).unwrap();
+        assert!(outbox.send(SESSION, 3, Instant::now()).is_some());
+    }
+
+    #[test]
+    fn no_result_is_kept_for_an_instance_that_does_not_want_it() {
+        let outbox = outbox();
+        outbox.push(7, None).unwrap();
+        outbox.keep_results(false);
+        for _ in 0..2 * MAX_RESULTS {
+            outbox.push(7, None).unwrap();
+        }
+        outbox.push(8, request()).unwrap();
+        outbox.send(SESSION, 3, Instant::now()).unwrap();
+        outbox.answered(SESSION, 3, Ok(Vec::new()));
+        assert!(outbox.take_result().is_none());
+        outbox.keep_results(true);
+        outbox.push(9, None).unwrap();
+        assert_eq!(outcome(&outbox).0, 9);
+    }
+
+    #[test]
+    fn a_response_that_is_too_large_is_not_kept() {
+        let outbox = outbox();
+        outbox.push(7, request()).unwrap();
+        outbox.send(SESSION, 3, Instant::now()).unwrap();
+        outbox.answered(SESSION, 3, Ok(vec![0; MAX_RESPONSE + 1]));
+        assert!(outcome(&outbox).1.unwrap_err().contains("bytes"));
     }
 
     #[test]
