@@ -14,8 +14,9 @@
  * The host loads the file with RTLD_NOW | RTLD_LOCAL from a private copy and
  * never unloads it. At first sight of a file it loads the copy in a throw-away
  * process before, which ends by _exit: constructors must do well there, within
- * 5 seconds, with an empty environment, and leave nothing behind that would
- * disturb the second time.
+ * 5 seconds, with an environment of nothing but what the dynamic loader reads
+ * (LD_*, GLIBC_TUNABLES), and leave nothing behind that would disturb the
+ * second time.
  *
  * One loaded file may serve several instances: each has its own configuration,
  * its own name towards the container runtime, its own thread; static variables
@@ -159,7 +160,9 @@ typedef struct nrih_note {
  * The host's functions for one instance.
  *
  * ownership: valid from the start of create until destroy has returned. ctx is
- * never freed: a call that comes later is answered with NRIH_DEAD.
+ * never freed: a call that comes later is answered with NRIH_DEAD. After a
+ * create that has failed, the next create may be given the same ctx: a thread
+ * that the failed one has left behind would speak for the new instance.
  * thread: every function may be called from any thread, blocks for no peer,
  * never calls back into the component.
  */
@@ -199,9 +202,11 @@ typedef struct nrih_host {
    * comes back in "nrih.update-result/1".
    *
    * This call only queues. The request is sent when the session is active (its
-   * Synchronize was answered), no request of the runtime is under way in any
-   * component of the host, and no other such request waits for its answer; what
-   * is queued when a session is lost waits for the next one. Before it is sent
+   * Synchronize was answered), no request of the runtime has been under way in
+   * any component of the host for a moment, and no other such request waits for
+   * its answer; what is queued when a session is lost waits for the next one. It
+   * also waits while the component is in quarantine, or has not come back from a
+   * call that is overdue. Before it is sent
    * it is brought into the form that every runtime takes: updates without
    * resources are left out, and the others have their cpu and memory messages.
    * When nothing is left the runtime is not asked.
@@ -209,8 +214,9 @@ typedef struct nrih_host {
    * state:     any time from the start of create
    * ownership: data is copied before the call returns
    * failure:   NRIH_UNSUPPORTED: this host does not offer it; NRIH_TRY_LATER:
-   *            the queue is full (64 requests whose result the component has
-   *            not been told, or 1 MiB); NRIH_FAILED: data cannot be read, is
+   *            the queue is full (64 requests that are not answered, or 1 MiB of
+   *            them, or 128 with those whose result the component has not been
+   *            told); NRIH_FAILED: data cannot be read, is
    *            larger than 64 KiB, or names no container in one of its parts
    *            (the host's log says which); NRIH_DEAD
    */
@@ -346,19 +352,21 @@ typedef struct nrih_update_result {
    *            answer of the runtime is told when it arrives. Any other result
    *            is told when the thread next has a turn: after a request, or at
    *            the beginning or the end of a session; the host wakes nobody for
-   *            it.
+   *            it. None is told while the component is in quarantine.
    * ownership: data is valid until on_result returns
    * status:    NRIH_OK: the runtime has answered; data is the encoded
    *            UpdateContainersResponse, and what its list failed names was not
    *            applied. Also told, with len 0, when there was nothing to ask
-   *            for. NRIH_FAILED: the runtime refused the request or did not
-   *            answer within 10 s, or the session was lost; data is UTF-8 text
+   *            for. NRIH_FAILED: the runtime refused the request, did not
+   *            answer within 10 s or gave an answer that is of no use, or the
+   *            session was lost; data is UTF-8 text
    *            that says which. All, some or none of it may have been applied.
    *            Any other status is to be treated as NRIH_FAILED.
    * failure:   NRIH_DEAD: as from handle, with the text given by host->reply
    *            for token 0. Any other returned status is of no consequence.
    *            The host waits for half the time that the runtime gives a
-   *            request; from then on requests are answered in place of the
+   *            request, or for the component's configured timeout if that is
+   *            shorter; from then on requests are answered in place of the
    *            component until it returns.
    */
   int32_t (*on_result)(void *instance, uint64_t cookie, int32_t status,
