@@ -24,14 +24,14 @@ use clap::{Args, ValueEnum};
 use thiserror::Error;
 
 pub use enter::EnterError;
-pub use probe::ProbeError;
+pub use probe::{ProbeError, Refusal};
 pub use report::Report;
 pub use start::{End, Ended, StartError, start};
 
 /// What a child is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Job {
-    /// Load the file as the daemon would. Reports `Result<(), String>`.
+    /// Load the file as the daemon would. Reports `Result<(), Refusal>`.
     Probe,
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::thread;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::enter::Stage;
@@ -30,6 +31,16 @@ pub enum ProbeError {
     Report(#[source] io::Error),
 }
 
+/// Why a library was not loaded, or is no component.
+#[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
+#[error("{reason}")]
+pub struct Refusal {
+    /// For a person.
+    pub reason: String,
+    /// The system was short of something.
+    pub shortage: bool,
+}
+
 pub(super) fn probe(stage: Stage) -> Result<(), ProbeError> {
     let Stage { file, mut reporter } = stage;
     let contents = inspect_bytes(&read(&file).map_err(ProbeError::Read)?)?;
@@ -38,7 +49,10 @@ pub(super) fn probe(stage: Stage) -> Result<(), ProbeError> {
         .spawn(move || {
             reporter.begin()?;
             let mapped = load::map(file.into(), &contents.note);
-            let verdict = mapped.map(drop).map_err(|error| chain(&error));
+            let verdict = mapped.map(drop).map_err(|error| Refusal {
+                shortage: error.is_shortage(),
+                reason: chain(&error),
+            });
             reporter.finish(&verdict)
         })
         .map_err(ProbeError::Thread)?

@@ -318,8 +318,9 @@ impl Drop for HostPanic<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::load::{CopyError, ProbeError};
+    use super::super::load::{CopyError, Printed, ProbeError};
     use super::*;
+    use crate::child::End;
 
     #[test]
     fn a_shortage_while_loading_is_waited_out_and_a_bad_file_is_not() {
@@ -338,6 +339,12 @@ mod tests {
                 assert!(reason.contains(&words), "{reason}");
             }
         }
+        let killed = ProbeError::Died {
+            end: End::Killed(9),
+            printed: Printed::default(),
+        };
+        let killed = not_loaded(path, &LoadError::from(killed));
+        assert!(matches!(killed, NotCreated::TryLater(_)), "{killed:?}");
         let missing = inspect(path).unwrap_err();
         let bad: [&(dyn Error + 'static); 3] =
             [&copy(Errno::EINVAL), &probe(Errno::EACCES), &missing];

@@ -100,6 +100,26 @@ pub enum MapError {
     Descriptor(#[from] DescriptorError),
 }
 
+/// Ends of the dynamic loader's messages when the system was short of something: it tells no error
+/// number. The process sets no locale, so the words are those of the C library.
+const SHORTAGES: [&str; 4] = [
+    "Cannot allocate memory",
+    "Resource temporarily unavailable",
+    "Too many open files",
+    "Too many open files in system",
+];
+
+impl MapError {
+    /// The system was short of something, which says nothing about the file.
+    pub fn is_shortage(&self) -> bool {
+        let Self::Open(error) = self else {
+            return false;
+        };
+        let text = crate::chain(error);
+        SHORTAGES.iter().any(|shortage| text.ends_with(shortage))
+    }
+}
+
 /// The glibc that this process runs on; `None` if its version cannot be read.
 pub(super) fn running_glibc() -> Option<GlibcVersion> {
     // SAFETY: the function has no conditions and returns a constant string of the C library.
@@ -224,6 +244,16 @@ const nrih_component nrih_component_v1 = {
         let copy = PrivateCopy::on_disk(&inspected.bytes, dir.path()).unwrap();
         let mapped = map(copy.into_file(), &inspected.note).unwrap();
         assert_eq!(mapped.methods, 0x10);
+    }
+
+    /// The dynamic loader ends its messages with the words of the C library.
+    #[test]
+    fn the_words_of_a_shortage_are_those_of_the_c_library() {
+        for number in [libc::ENOMEM, libc::EAGAIN, libc::EMFILE, libc::ENFILE] {
+            let text = std::io::Error::from_raw_os_error(number).to_string();
+            let (words, _) = text.split_once(" (os error").unwrap();
+            assert!(SHORTAGES.contains(&words), "{words}");
+        }
     }
 
     /// Inspection finds this too, so such a file comes no further than that.

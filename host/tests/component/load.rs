@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::fixture::{Workshop, note_name, patched};
+use nri_host::child::Refusal;
 use nri_host::component::inspect::{Inspected, inspect};
 use nri_host::component::load::{DescriptorError, Libraries, LoadError, Probe, ProbeError};
 
@@ -133,7 +134,7 @@ fn a_descriptor_that_cannot_be_used_is_refused() {
         ("-DDESCRIPTOR_FLAGS=2", differs("flags")),
     ] {
         match &*refusal(&[arg]) {
-            LoadError::Probe(ProbeError::Refused { reason }) => {
+            LoadError::Probe(ProbeError::Refused(Refusal { reason, .. })) => {
                 assert!(reason.ends_with(&expected.to_string()), "{arg}: {reason}");
             }
             other => panic!("{arg}: {other}"),

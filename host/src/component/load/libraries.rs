@@ -29,8 +29,8 @@ pub enum LoadError {
     Map(#[from] MapError),
     /// Two Go runtimes do not get along in one process.
     #[error(
-        "carries a Go runtime, as does {}: there can be one in a process only, and this version \
-         has no processes for components", .first.display()
+        "carries a Go runtime, as does what was loaded from {} before: there can be one in a \
+         process only, and this version has no processes for components", .first.display()
     )]
     SecondGoRuntime {
         /// The library that was loaded before.
@@ -42,9 +42,14 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Whether the library was not reached, which says nothing about it.
+    /// Whether this says nothing about the library: it was not reached, or the system was short of
+    /// something.
     pub fn is_inconclusive(&self) -> bool {
-        matches!(self, Self::Probe(ProbeError::NotBegun { .. }))
+        match self {
+            Self::Probe(error) => error.is_inconclusive(),
+            Self::Map(error) => error.is_shortage(),
+            _ => false,
+        }
     }
 }
 

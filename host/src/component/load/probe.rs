@@ -5,12 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::libc;
 use thiserror::Error;
 
 use super::super::inspect::Inspected;
 use super::private_copy::PrivateCopy;
 use super::verdicts::Verdicts;
-use crate::child::{self, End, Ended, Job, Report, StartError};
+use crate::child::{self, End, Ended, Job, Refusal, Report, StartError};
 
 /// How long a library may take to be loaded in a throw-away process, once that has begun.
 pub const PROBE_LIMIT: Duration = Duration::from_secs(5);
@@ -42,15 +43,25 @@ pub enum ProbeError {
         printed: Printed,
     },
     /// The library was loaded, and is no component, or it could not be loaded.
-    #[error("{reason}")]
-    Refused {
-        /// Why.
-        reason: String,
-    },
+    #[error(transparent)]
+    Refused(Refusal),
+}
+
+impl ProbeError {
+    /// Whether this says nothing about the library. Only the system and its administrator use
+    /// `SIGKILL`: it is how the kernel ends who uses too much memory.
+    pub(super) fn is_inconclusive(&self) -> bool {
+        match self {
+            Self::NotBegun { .. } => true,
+            Self::Died { end, .. } => *end == End::Killed(libc::SIGKILL),
+            Self::Refused(refusal) => refusal.shortage,
+            Self::Copy(_) | Self::Start(_) => false,
+        }
+    }
 }
 
 /// The end of what a process printed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed(Vec<u8>);
 
 /// In one line, whatever it is.
@@ -112,7 +123,7 @@ impl Probe {
     }
 }
 
-fn verdict(ended: Ended<Result<(), String>>) -> Result<(), ProbeError> {
+fn verdict(ended: Ended<Result<(), Refusal>>) -> Result<(), ProbeError> {
     let Ended {
         end,
         report,
@@ -121,7 +132,7 @@ fn verdict(ended: Ended<Result<(), String>>) -> Result<(), ProbeError> {
     let printed = Printed(output);
     match (report, end) {
         (Report::NotBegun, _) => Err(ProbeError::NotBegun { end, printed }),
-        (Report::Done(Err(reason)), _) => Err(ProbeError::Refused { reason }),
+        (Report::Done(Err(refusal)), _) => Err(ProbeError::Refused(refusal)),
         (Report::Done(Ok(())), End::Exited(0) | End::Untold) => Ok(()),
         // Something that a constructor has started ended the process after they had returned.
         (Report::Done(Ok(())) | Report::Begun, _) => Err(ProbeError::Died { end, printed }),
@@ -132,7 +143,7 @@ fn verdict(ended: Ended<Result<(), String>>) -> Result<(), ProbeError> {
 mod tests {
     use super::*;
 
-    fn text(end: End, report: Report<Result<(), String>>, output: &[u8]) -> String {
+    fn text(end: End, report: Report<Result<(), Refusal>>, output: &[u8]) -> String {
         let output = output.to_vec();
         match verdict(Ended {
             end,
@@ -177,12 +188,42 @@ mod tests {
             ),
             (
                 End::Exited(0),
-                Report::Done(Err("no function f".into())),
+                Report::Done(Err(refusal(false))),
                 "",
                 "no function f",
             ),
         ] {
             assert_eq!(text(end, report, output.as_bytes()), expected);
+        }
+    }
+
+    fn refusal(shortage: bool) -> Refusal {
+        Refusal {
+            reason: "no function f".into(),
+            shortage,
+        }
+    }
+
+    #[test]
+    fn what_the_system_is_short_of_says_nothing_about_the_library() {
+        let killed = |signal| (End::Killed(signal), Report::Begun);
+        let refused = |shortage| (End::Exited(0), Report::Done(Err(refusal(shortage))));
+        for ((end, report), inconclusive) in [
+            ((End::Exited(1), Report::NotBegun), true),
+            (killed(libc::SIGKILL), true),
+            (killed(libc::SIGSEGV), false),
+            ((End::Exited(1), Report::Begun), false),
+            (refused(true), true),
+            (refused(false), false),
+        ] {
+            let output = Vec::new();
+            let ended = Ended {
+                end,
+                report,
+                output,
+            };
+            let error = verdict(ended).unwrap_err();
+            assert_eq!(error.is_inconclusive(), inconclusive, "{error:?}");
         }
     }
 }
