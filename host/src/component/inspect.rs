@@ -46,6 +46,15 @@ pub struct Inspected {
     pub warnings: Vec<InspectWarning>,
 }
 
+impl Inspected {
+    /// Whether all that it brings along is of the system. Other libraries can change without it.
+    pub fn needs_only_the_system(&self) -> bool {
+        self.needed
+            .iter()
+            .all(|library| needs::is_of_the_system(library))
+    }
+}
+
 /// Without the bytes.
 impl fmt::Debug for Inspected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

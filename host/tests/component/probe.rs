@@ -185,6 +185,25 @@ fn a_file_is_tried_out_once_and_a_changed_one_again() {
 }
 
 #[test]
+fn a_file_that_needs_others_is_tried_out_each_time_since_they_can_change() {
+    let workshop = Workshop::new();
+    let state = workshop.path("state");
+    let needed = |code: &str| workshop.compile("libvendor.so", code, &["-shared"]);
+    needed("int vendor;");
+    let rpath = format!("-Wl,--no-as-needed,-rpath,{}", workshop.path("").display());
+    let library = workshop.component("a.so", &[&rpath, "-lvendor"]);
+    let inspected = inspect(&library).unwrap();
+    let tried_out = || {
+        let libraries = Libraries::new(state.clone(), probe().remembering(&state));
+        libraries.probe(&inspected)
+    };
+    tried_out().expect("nothing is wrong with either");
+    needed("#include <stdlib.h>\n__attribute__((constructor)) static void fail(void) { abort(); }");
+    let error = tried_out().expect_err("the other one has changed");
+    assert!(error.to_string().contains("SIGABRT"), "{error}");
+}
+
+#[test]
 fn components_of_one_library_try_it_out_together() {
     let workshop = Workshop::new();
     let inspected = inspect(&counting(&workshop, "a.so", &[])).unwrap();

@@ -38,6 +38,11 @@ pub(super) struct Needs {
     pub(super) glibc: Option<GlibcVersion>,
 }
 
+/// Whether a library that is needed is part of every system with glibc.
+pub(super) fn is_of_the_system(library: &str) -> bool {
+    SYSTEM_LIBRARIES.contains(&library)
+}
+
 impl Needs {
     pub(super) fn of(image: &Image<'_>) -> Result<Self, ElfError> {
         let strings = image.strings();
@@ -67,7 +72,7 @@ impl Needs {
                     library: library.clone(),
                 });
             }
-            if !SYSTEM_LIBRARIES.contains(&library.as_str()) {
+            if !is_of_the_system(library) {
                 warnings.push(InspectWarning::NeedsLibrary {
                     library: library.clone(),
                 });

@@ -74,7 +74,8 @@ impl fmt::Display for Printed {
     }
 }
 
-/// Tries libraries out. Those that did well are remembered by their content.
+/// Tries libraries out. Those that did well are remembered by their content, unless they bring others
+/// along that can change.
 #[derive(Debug)]
 pub struct Probe {
     program: PathBuf,
@@ -109,14 +110,15 @@ impl Probe {
         inspected: &Inspected,
         copy: &PrivateCopy,
     ) -> Result<(), ProbeError> {
-        if let Some(verdicts) = &self.verdicts
-            && verdicts.is_good(inspected.digest)
-        {
+        let verdicts = self.verdicts.as_ref();
+        // A verdict is about one file.
+        let verdicts = verdicts.filter(|_| inspected.needs_only_the_system());
+        if verdicts.is_some_and(|verdicts| verdicts.is_good(inspected.digest)) {
             return Ok(());
         }
         let file = copy.try_clone().map_err(ProbeError::Copy)?;
         verdict(child::start(&self.program, Job::Probe, file, PROBE_LIMIT)?)?;
-        if let Some(verdicts) = &self.verdicts {
+        if let Some(verdicts) = verdicts {
             verdicts.remember(inspected.digest);
         }
         Ok(())
