@@ -5,8 +5,8 @@
 
 use thiserror::Error;
 
-/// Longest tag of a field, in bytes.
-const MAX_TAG_LEN: usize = 5;
+/// Longest tag, and longest length, of a field in bytes.
+const MAX_SHORT_NUMBER: usize = 5;
 
 /// Why bytes are not the message that they should be.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Malformed {
     /// The bytes end in the middle of a field.
     #[error("the message is cut off")]
     Truncated,
-    /// A number has more than ten bytes, five in a tag, or does not fit 64 bits.
+    /// A number has more than ten bytes, five in a tag or length, or does not fit 64 bits.
     #[error("a number is too long")]
     LongNumber,
     /// Field number 0, or one past the largest.
@@ -101,11 +101,7 @@ impl<'a> Fields<'a> {
 
     fn field(&mut self) -> Result<Field<'a>, Malformed> {
         let start = self.rest;
-        let tag = self.varint()?;
-        // Tags have 32 bits. Not every decoder reads past the five bytes that these take.
-        if start.len() - self.rest.len() > MAX_TAG_LEN {
-            return Err(Malformed::LongNumber);
-        }
+        let tag = self.short_varint()?;
         let number = u32::try_from(tag >> 3)
             .ok()
             .filter(|number| (1..1 << 29).contains(number))
@@ -114,7 +110,7 @@ impl<'a> Fields<'a> {
             0 => Value::Varint(self.varint()?),
             1 => self.take(8).map(|_| Value::Fixed)?,
             2 => {
-                let len = self.varint()?;
+                let len = self.short_varint()?;
                 let len = usize::try_from(len).map_err(|_| Malformed::Truncated)?;
                 Value::Bytes(self.take(len)?)
             }
@@ -133,6 +129,16 @@ impl<'a> Fields<'a> {
             value,
             encoded,
         })
+    }
+
+    /// A number of 32 bits. Not every decoder reads past the five bytes that these take.
+    fn short_varint(&mut self) -> Result<u64, Malformed> {
+        let before = self.rest.len();
+        let number = self.varint()?;
+        if before - self.rest.len() > MAX_SHORT_NUMBER {
+            return Err(Malformed::LongNumber);
+        }
+        Ok(number)
     }
 
     pub(super) fn varint(&mut self) -> Result<u64, Malformed> {

@@ -175,6 +175,8 @@ mod tests {
         ));
         let long_tag = [0x80, 0x90, 0x80, 0x80, 0x80, 0x00, 1];
         assert_eq!(shape.check(&long_tag), Err(Malformed::LongNumber));
+        let long_length = [0x0a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00];
+        assert_eq!(shape.check(&long_length), Err(Malformed::LongNumber));
         let field_zero = [0x02, 0];
         assert_eq!(shape.check(&field_zero), Err(Malformed::FieldNumber(0)));
     }
