@@ -147,13 +147,16 @@ fn watch(
     let mut since = Instant::now();
     loop {
         let left = time.saturating_sub(since.elapsed());
+        // Something may come without end.
+        if left.is_zero() {
+            return Ok(Some(time));
+        }
         let streams = [report.awaited(), output.awaited()].into_iter().flatten();
         let mut awaited: Vec<_> = iter::once(ended.as_fd())
             .chain(streams)
             .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
             .collect();
         match ppoll(&mut awaited, Some(TimeSpec::from_duration(left)), None) {
-            Ok(0) => return Ok(Some(time)),
             Ok(_) if awaited[0].any() == Some(true) => return Ok(None),
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno.into()),

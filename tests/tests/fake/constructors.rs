@@ -88,6 +88,11 @@ async fn those_that_end_or_block_their_process_fail_alone_and_never_run_in_the_h
         ("exits", "exit(3);", "exited with status 3"),
         ("hangs", HANGS, "did not come back within 5s"),
         ("spins", "for (;;) {}", "did not come back within 5s"),
+        (
+            "chats",
+            "for (;;) (void)!write(2, \"\", 1);",
+            "did not come back within 5s",
+        ),
     ];
     let mut builder = Host::builder()
         .socket(runtime.socket())
