@@ -31,12 +31,31 @@ const MAX_COMPONENTS: usize = 100;
 
 /// Why crashes cannot be kept.
 #[derive(Debug, Error)]
-#[error("{doing} {}", .path.display())]
-pub struct HistoryError {
-    doing: &'static str,
-    path: PathBuf,
-    #[source]
-    source: io::Error,
+#[non_exhaustive]
+pub enum HistoryError {
+    /// They could not be read, so they are not written either.
+    #[error("there is no usable state folder")]
+    NoFolder,
+    /// A file or folder cannot be used.
+    #[error("{doing} {}", .path.display())]
+    File {
+        /// What cannot be done to it.
+        doing: &'static str,
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> HistoryError {
+    let path = path.to_owned();
+    move |source| HistoryError::File {
+        doing,
+        path,
+        source,
+    }
 }
 
 /// A component that crashed the host too often.
@@ -55,6 +74,8 @@ pub struct KeptOut {
 pub struct History {
     folder: Option<PathBuf>,
     crashes: Vec<Crash>,
+    /// The file of the process before, until what it holds is stored with the others.
+    unstored: Option<File>,
 }
 
 /// A history that was just read.
@@ -79,19 +100,11 @@ impl History {
     ///
     /// When the folder cannot be made, or its files cannot be read and written. Damaged ones can.
     pub(crate) fn open(state_dir: &Path) -> Result<Opened, HistoryError> {
-        let failed = |doing, path: &Path| {
-            let path = path.to_owned();
-            move |source| HistoryError {
-                doing,
-                path,
-                source,
-            }
-        };
         state::make_folder(state_dir).map_err(failed("cannot make", state_dir))?;
         let (last, all) = (state_dir.join(LAST), state_dir.join(ALL));
         let mut record = open_private(&last).map_err(failed("cannot open", &last))?;
         let (news, new_damaged) = read_all(&mut record).map_err(failed("cannot read", &last))?;
-        let (mut crashes, old_damaged) = match File::open(&all) {
+        let (mut crashes, old_damaged) = match open_for_reading(&all) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), false),
             file => file
                 .and_then(|mut file| read_all(&mut file))
@@ -105,13 +118,15 @@ impl History {
         let mut history = Self {
             folder: Some(state_dir.to_owned()),
             crashes,
+            unstored: None,
         };
         let damaged = new_damaged || old_damaged;
         let unsaved = match damaged || !news.is_empty() {
-            true => history
-                .store()
-                .and_then(|()| record.set_len(0).map_err(failed("cannot empty", &last)))
-                .err(),
+            true => {
+                let copy = record.try_clone().map_err(failed("cannot open", &last))?;
+                history.unstored = Some(copy);
+                history.store().err()
+            }
             false => None,
         };
         Ok(Opened {
@@ -142,7 +157,8 @@ impl History {
         let before = self.crashes.len();
         self.crashes.retain(|crash| crash.component != component);
         let any = self.crashes.len() != before;
-        if any {
+        // What was never stored need not be taken back.
+        if any && self.folder.is_some() {
             self.store()?;
         }
         Ok(any)
@@ -181,15 +197,15 @@ impl History {
 
     fn store(&mut self) -> Result<(), HistoryError> {
         self.keep_newest();
-        let Some(folder) = &self.folder else {
-            return Ok(());
-        };
-        let path = folder.join(ALL);
-        write_all(&path, &self.crashes).map_err(|source| HistoryError {
-            doing: "cannot write",
-            path,
-            source,
-        })
+        let folder = self.folder.as_ref().ok_or(HistoryError::NoFolder)?;
+        let all = folder.join(ALL);
+        write_all(&all, &self.crashes).map_err(failed("cannot write", &all))?;
+        if let Some(record) = &self.unstored {
+            let emptied = record.set_len(0);
+            emptied.map_err(failed("cannot empty", &folder.join(LAST)))?;
+        }
+        self.unstored = None;
+        Ok(())
     }
 
     fn keep_newest(&mut self) {
@@ -239,6 +255,14 @@ fn open_private(path: &Path) -> io::Result<File> {
         .append(true)
         .create(true)
         .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+}
+
+/// Follows no link, and waits for nobody: the file may have been replaced by a pipe.
+fn open_for_reading(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)
 }

@@ -25,6 +25,7 @@ fn of(component: &str, times: &[u64]) -> History {
     History {
         folder: None,
         crashes: times.iter().map(|time| crash(component, *time)).collect(),
+        unstored: None,
     }
 }
 
@@ -129,6 +130,43 @@ fn what_cannot_be_stored_counts_now_and_is_read_again() {
 }
 
 #[test]
+fn what_could_be_stored_only_later_is_counted_once_and_can_be_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = History::open(folder.path()).unwrap();
+    append(&mut first.record, &crash("10-gpu", NOW));
+    let obstacle = folder.path().join(ALL).with_extension("new");
+    fs::create_dir(&obstacle).unwrap();
+    let mut second = History::open(folder.path()).unwrap();
+    assert!(second.unsaved.is_some());
+    fs::remove_dir(&obstacle).unwrap();
+    second.history.add(crash("20-cdi", NOW)).unwrap();
+    let third = History::open(folder.path()).unwrap();
+    assert!(third.news.is_empty());
+    assert_eq!(third.history.crashes.len(), 2);
+
+    append(&mut second.record, &crash("10-gpu", NOW + 1));
+    fs::create_dir(&obstacle).unwrap();
+    let mut fourth = History::open(folder.path()).unwrap().history;
+    fs::remove_dir(&obstacle).unwrap();
+    assert!(fourth.forget("10-gpu").unwrap());
+    assert!(
+        !History::open(folder.path())
+            .unwrap()
+            .history
+            .knows("10-gpu")
+    );
+}
+
+#[test]
+fn without_a_folder_nothing_is_remembered_and_that_is_said() {
+    let mut history = History::default();
+    let error = history.add(crash("10-gpu", NOW)).unwrap_err();
+    assert!(matches!(error, HistoryError::NoFolder));
+    assert!(history.knows("10-gpu"), "this process knows it");
+    assert!(history.forget("10-gpu").unwrap());
+}
+
+#[test]
 fn crashes_are_added_and_forgotten_for_good() {
     let folder = tempfile::tempdir().unwrap();
     let mut history = History::open(folder.path()).unwrap().history;
@@ -144,7 +182,8 @@ fn crashes_are_added_and_forgotten_for_good() {
 
 #[test]
 fn only_the_newest_crashes_of_so_many_components_are_kept() {
-    let mut history = History::default();
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = History::open(folder.path()).unwrap().history;
     for number in 0..250 {
         history.add(crash("10-gpu", number)).unwrap();
     }
