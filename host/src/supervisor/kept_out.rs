@@ -2,7 +2,7 @@
 //! that never returned.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::RETRY;
 use super::member::{CREATE_LIMIT, Member};
@@ -11,6 +11,10 @@ use crate::component::inspect::inspect;
 use crate::component::instance::{self, Source};
 use crate::config::{ComponentConfig, OnStuck, QuarantineConfig};
 use crate::crash::{Crash, History, KeptOut, fingerprint, seconds};
+
+/// Within this time, restarts of the host for a component that is stuck count together. It may have
+/// run for long before each.
+const RESTARTS_WINDOW: Duration = Duration::from_secs(24 * 3600);
 
 /// What a component that stays out waits for.
 #[derive(Debug)]
@@ -51,12 +55,12 @@ pub fn kept_out(history: &History, config: &ComponentConfig) -> Option<KeptOut> 
     history.kept_out(&component, &print, counted(config), SystemTime::now())
 }
 
-/// As `quarantine` of the component says, but wide enough for restarts that take a minute each.
+/// As `quarantine` of the component says, but wide enough for restarts of the host.
 fn counted(config: &ComponentConfig) -> QuarantineConfig {
     let QuarantineConfig { failures, window } = config.quarantine;
     let window = match config.on_stuck {
         OnStuck::Leave => window,
-        OnStuck::RestartHost => window.max(2 * STUCK_LIMIT * failures),
+        OnStuck::RestartHost => window.max(RESTARTS_WINDOW),
     };
     QuarantineConfig { failures, window }
 }
@@ -131,7 +135,7 @@ impl Member {
                     component,
                     step,
                     last_error,
-                    "is stuck; the host ends for it"
+                    "is stuck; the host is to be started anew"
                 );
                 self.ends_host = Some(self.stuck_in(step));
             }

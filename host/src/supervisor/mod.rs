@@ -166,10 +166,20 @@ impl Supervisor {
         let Some(stuck) = self.members.iter_mut().find_map(|m| m.ends_host.take()) else {
             return false;
         };
-        if let Err(error) = self.history.add(stuck) {
-            tracing::warn!("{}", crate::chain(&error));
+        let component = stuck.component.clone();
+        match self.history.add(stuck) {
+            Ok(()) => true,
+            Err(error) => {
+                // Each new start would come to the same end, for ever.
+                let error = crate::chain(&error);
+                tracing::error!(
+                    component,
+                    error,
+                    "the host does not end for it, as the next start would not know"
+                );
+                false
+            }
         }
-        true
     }
 
     /// Does what is due, and says when something will be due next.

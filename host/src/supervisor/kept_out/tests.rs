@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use tokio::sync::{Notify, mpsc};
 
 use super::super::member::tests::{after_crashes, member};
@@ -7,20 +5,26 @@ use super::super::{Ended, Supervisor};
 use super::*;
 use crate::admin::notify::ServiceManager;
 
-#[tokio::test]
-async fn a_stuck_component_ends_the_host_and_that_is_held_against_it() {
-    let state = tempfile::tempdir().unwrap();
+/// A supervisor of one component, which is stuck and wants the host to end for that.
+fn with_stuck(state: &std::path::Path, history: History) -> Supervisor {
     let staying_out = after_crashes(Duration::from_secs(3600));
     let mut stuck = member("on_stuck = \"restart-host\"", Some(staying_out));
     stuck.ends_host = Some(stuck.stuck_in("CreateContainer"));
-    let supervisor = Supervisor::new(
-        state.path().join("no-runtime.sock"),
+    Supervisor::new(
+        state.join("no-runtime.sock"),
         vec![stuck],
         Vec::new(),
         Arc::new(Notify::new()),
         ServiceManager::from_environment(),
-        History::open(state.path()).unwrap().history,
-    );
+        history,
+    )
+}
+
+#[tokio::test]
+async fn a_stuck_component_ends_the_host_and_that_is_held_against_it() {
+    let state = tempfile::tempdir().unwrap();
+    let history = History::open(state.path()).unwrap().history;
+    let supervisor = with_stuck(state.path(), history);
     let (_ask, questions) = mpsc::channel(1);
     let ended = supervisor
         .run(questions, std::future::pending::<()>())
@@ -30,11 +34,39 @@ async fn a_stuck_component_ends_the_host_and_that_is_held_against_it() {
     assert!(history.knows("10-none"));
 }
 
+#[tokio::test]
+async fn what_the_next_start_would_not_know_ends_no_host() {
+    let state = tempfile::tempdir().unwrap();
+    let mut supervisor = with_stuck(state.path(), History::default());
+    assert!(!supervisor.ends_for_stuck());
+}
+
+#[test]
+fn a_component_that_hangs_a_while_after_each_start_comes_to_stay_out() {
+    let config = member("on_stuck = \"restart-host\"", None).config;
+    let rule = counted(&config);
+    let now = 1_800_000_000;
+    let state = tempfile::tempdir().unwrap();
+    let mut history = History::open(state.path()).unwrap().history;
+    for restart in 0..u64::from(rule.failures) {
+        let crash = Crash {
+            time: now + restart * 3600,
+            component: "10-none".to_owned(),
+            fingerprint: "f".to_owned(),
+            ..Crash::default()
+        };
+        history.add(crash).unwrap();
+    }
+    let last = now + u64::from(rule.failures - 1) * 3600;
+    let last = SystemTime::UNIX_EPOCH + Duration::from_secs(last);
+    assert!(history.kept_out("10-none", "f", rule, last).is_some());
+}
+
 #[test]
 fn restarts_for_a_stuck_component_count_together_however_narrow_the_window_is() {
     let narrow = "quarantine = { failures = 5, window = \"1m\" }";
     let config = member(&format!("on_stuck = \"restart-host\"\n{narrow}"), None).config;
-    assert_eq!(counted(&config).window, Duration::from_secs(600));
+    assert_eq!(counted(&config).window, RESTARTS_WINDOW);
     let config = member(narrow, None).config;
     assert_eq!(counted(&config), config.quarantine);
 }
