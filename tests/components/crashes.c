@@ -111,6 +111,9 @@ static void come_to(const struct instance *self, const char *place, size_t len) 
 }
 
 __attribute__((constructor)) static void constructor(void) {
+  /* As destructors of static objects in C++ are: not for a process that has
+     threads in them. */
+  atexit(segv);
   if (getenv("CRASH_IN_CONSTRUCTOR") != NULL)
     segv();
 }

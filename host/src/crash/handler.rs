@@ -31,6 +31,8 @@ use nix::unistd::{Pid, getpid, gettid, write};
 
 use super::doing;
 use super::report::{Cause, Report, Text};
+use crate::exit::ExitReason;
+use crate::process;
 
 /// The signals with which faults end a process. Compilers make traps of SIGILL or SIGTRAP, and a
 /// service manager may have forbidden system calls with SIGSYS.
@@ -97,10 +99,23 @@ pub(super) fn install(record: Option<File>) -> io::Result<()> {
         before,
     };
     if INSTALLED.set(installed).is_ok() {
-        // SAFETY: the function lives as long as the process and takes any argument.
-        unsafe { on_exit(exit_called, std::ptr::null_mut()) };
+        watch_exit();
     }
     Ok(())
+}
+
+/// A library was loaded, and may have registered functions for the end of the process. Ours comes
+/// before them: what they do beside threads of components that still run is no end for anybody.
+pub fn library_came() {
+    if INSTALLED.get().is_some() {
+        watch_exit();
+    }
+}
+
+/// Whoever registers last is called first.
+fn watch_exit() {
+    // SAFETY: the function lives as long as the process and takes any argument.
+    unsafe { on_exit(exit_called, std::ptr::null_mut()) };
 }
 
 /// Says that the calling thread is one of the host's, and gives it room for a handler to run on when
@@ -139,9 +154,14 @@ unsafe extern "C" {
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// Runs when somebody calls `exit`. The host never does.
+/// Runs when somebody calls `exit`. The host never does, so this is no way for it to end: the status
+/// could be one that tells the service manager not to start it again.
 extern "C" fn exit_called(status: c_int, _: *mut c_void) {
     report(Cause::Exit(status));
+    let ours = |installed: &Installed| installed.process == getpid();
+    if INSTALLED.get().is_some_and(ours) {
+        process::end(ExitReason::Failure);
+    }
 }
 
 extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {

@@ -26,7 +26,7 @@ use std::io;
 use std::path::Path;
 
 pub use doing::{Identity, Step, during, fingerprint};
-pub use handler::{enter_host_thread, library_comes};
+pub use handler::{enter_host_thread, library_came, library_comes};
 pub use history::{History, HistoryError, KeptOut};
 pub use record::{Crash, seconds};
 

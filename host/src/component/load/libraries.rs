@@ -11,7 +11,7 @@ use super::super::inspect::{Digest, Inspected};
 use super::private_copy::{CopyError, PrivateCopy};
 use super::probe::{Probe, ProbeError};
 use super::{Library, MapError, map};
-use crate::crash::library_comes;
+use crate::crash::{library_came, library_comes};
 use crate::lock::lock;
 
 /// Why an inspected library could not be loaded.
@@ -133,7 +133,9 @@ impl Libraries {
             inner.go = Some(inspected.path.clone());
         }
         library_comes(&inspected.path);
-        let mapped = map(copy.into_file(), &inspected.note)?;
+        let mapped = map(copy.into_file(), &inspected.note);
+        library_came();
+        let mapped = mapped?;
         Ok(Arc::new(Library {
             path: inspected.path.clone(),
             digest: inspected.digest,
