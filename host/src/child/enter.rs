@@ -34,6 +34,8 @@ pub(super) fn enter(parent: i32) -> Result<Stage, EnterError> {
     // Started as /proc/self/exe, it would be "exe" to everybody who looks.
     prctl::set_name(c"nrih-child").map_err(io::Error::from)?;
     close_inherited()?;
+    // When memory runs out, this process is to go and not the daemon. It is only a wish.
+    let _ = fs::write("/proc/self/oom_score_adj", "1000");
     let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let reporter = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     dup2_stdin(File::open("/dev/null")?).map_err(io::Error::from)?;

@@ -52,6 +52,11 @@ fn a_constructor_that_ends_its_process_is_told_by_how_it_did() {
         ),
         ("abort();", "was killed by SIGABRT in its constructors"),
         ("exit(3);", "exited with status 3 in its constructors"),
+        (
+            "char score[9]; FILE *f = fopen(\"/proc/self/oom_score_adj\", \"r\");\
+             fputs(fgets(score, 9, f), stderr); exit(4);",
+            "exited with status 4 in its constructors, saying \"1000\"",
+        ),
         ("exit(0);", "exited with status 0 in its constructors"),
         (
             "raise(SIGKILL);",
