@@ -275,7 +275,11 @@ fn state_of(member: &Member) -> (State, Option<String>, Instant) {
             return (State::Overdue, Some(reason), since);
         }
         Condition::Loading => {
-            let reason = "its library is being loaded".to_owned();
+            let reason = "its library is tried out, or waits until others are loaded".to_owned();
+            return (State::Waiting, Some(reason), since);
+        }
+        Condition::Constructing => {
+            let reason = "the constructors of its library are running".to_owned();
             return (State::Waiting, Some(reason), since);
         }
         Condition::Creating => {

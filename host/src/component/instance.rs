@@ -114,7 +114,8 @@ impl Worker<'_> {
         }
         let identity = self.seat.blueprint.identity(&inspected.digest);
         let library = crash::during(&identity, crash::Step::Load, || {
-            self.source.libraries.load(&inspected)
+            let constructing = || self.seat.constructing();
+            self.source.libraries.load_telling(&inspected, constructing)
         })
         .map_err(|error| not_loaded(path, &*error))?;
         Ok(Arc::clone(self.seat.loaded(library)))

@@ -38,8 +38,10 @@ use trouble::Trouble;
 /// Whether a component can serve.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// Its library is being loaded; no code of it has been called yet.
+    /// Its library is looked at, is tried out, or waits until others are loaded.
     Loading,
+    /// The constructors of its library are running.
+    Constructing,
     /// `create` is under way; for the first time, or after it said to try later.
     Creating,
     /// It waits for calls, or serves one in time.
@@ -184,7 +186,10 @@ impl Seat {
         let inner = self.lock();
         match inner.condition {
             // Nothing is lost when the process ends meanwhile.
-            Condition::Loading | Condition::Stopped | Condition::KeptOut => true,
+            Condition::Loading
+            | Condition::Constructing
+            | Condition::Stopped
+            | Condition::KeptOut => true,
             Condition::Away(_) => inner
                 .session
                 .as_ref()
@@ -297,6 +302,11 @@ impl Seat {
                 .wait(inner)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// The constructors of the library come next.
+    pub fn constructing(&self) {
+        self.set(Condition::Constructing);
     }
 
     /// The library is loaded, for good; `create` comes next.

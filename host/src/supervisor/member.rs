@@ -23,9 +23,9 @@ use crate::config::{ComponentConfig, Config, RuntimeConfig};
 use crate::crash::{Crash, KeptOut};
 use sessions::Past;
 
-/// How long a library may take to be loaded: twice the time of the constructors, which are tried out
-/// before.
-const LOAD_LIMIT: Duration = PROBE_LIMIT.saturating_mul(2);
+/// How long the constructors of a library may take: twice the time that they have when they are tried
+/// out.
+const CONSTRUCTORS_LIMIT: Duration = PROBE_LIMIT.saturating_mul(2);
 /// How long `create` may take.
 pub(super) const CREATE_LIMIT: Duration = Duration::from_secs(5);
 
@@ -163,7 +163,7 @@ impl Member {
             condition => {
                 let (what, limit) = making(&condition)?;
                 let overdue = self.seat.since().elapsed() >= limit;
-                overdue.then(|| format!("{what} has not returned after {} s", limit.as_secs()))
+                overdue.then(|| still_in(what, limit))
             }
         }
     }
@@ -172,7 +172,7 @@ impl Member {
     pub fn is_creating(&self) -> bool {
         matches!(
             self.seat.condition(),
-            Condition::Loading | Condition::Creating
+            Condition::Loading | Condition::Constructing | Condition::Creating
         )
     }
 
@@ -241,6 +241,11 @@ impl Member {
         if let Condition::KeptOut = condition {
             return self.observe_exclusion(now);
         }
+        if let Condition::Ready = condition {
+            // What comes after this has nothing to do with what was before.
+            self.create_backoff = Backoff::default();
+            self.reported = None;
+        }
         let (_, limit) = making(&condition)?;
         Some(self.seat.since() + limit).filter(|limit| *limit > now)
     }
@@ -292,10 +297,15 @@ impl Member {
 /// What is under way while there is no instance yet, and how long it may take.
 fn making(condition: &Condition) -> Option<(&'static str, Duration)> {
     match condition {
-        Condition::Loading => Some(("the loading of its library", LOAD_LIMIT)),
+        Condition::Constructing => Some(("the constructors of its library", CONSTRUCTORS_LIMIT)),
         Condition::Creating | Condition::Away(Absence::Creation) => Some(("create", CREATE_LIMIT)),
         _ => None,
     }
+}
+
+fn still_in(what: &str, limit: Duration) -> String {
+    let seconds = limit.as_secs();
+    format!("not back from {what} after {seconds} s: a restart of the host is the way out")
 }
 
 /// Least wait before `create` is called again.

@@ -28,7 +28,7 @@ impl StuckWatch {
     /// Looks at a component that has been in this condition since then.
     pub(super) fn look(&mut self, condition: &Condition, since: Instant, now: Instant) -> Look {
         let step = match condition {
-            Condition::Loading => "the constructors of its library",
+            Condition::Constructing => "the constructors of its library",
             Condition::Creating => "create",
             Condition::Away(Absence::Call(method)) => method.name(),
             Condition::Away(Absence::UpdateResult) => "update_result",
@@ -83,7 +83,13 @@ mod tests {
     fn who_is_there_or_is_not_to_be_is_not_stuck() {
         let since = Instant::now();
         let late = since + STUCK_LIMIT * 2;
-        for condition in [Condition::Ready, Condition::KeptOut, Condition::Stopped] {
+        for condition in [
+            // It may wait for another one's constructors.
+            Condition::Loading,
+            Condition::Ready,
+            Condition::KeptOut,
+            Condition::Stopped,
+        ] {
             let mut watch = StuckWatch::default();
             assert_eq!(watch.look(&condition, since, late), Look::NothingNew);
         }

@@ -59,6 +59,9 @@ pub struct Libraries {
     state_dir: PathBuf,
     probe: Probe,
     inner: Mutex<Inner>,
+    /// Held while constructors run. The dynamic loader has a lock for that as well, but does not say
+    /// who has it.
+    constructing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +83,7 @@ impl Libraries {
             state_dir,
             probe,
             inner: Mutex::default(),
+            constructing: Mutex::default(),
         }
     }
 
@@ -92,9 +96,23 @@ impl Libraries {
     /// Says why it could not be loaded; the next call tries again. What the dynamic loader has
     /// mapped by then stays mapped.
     pub fn load(&self, inspected: &Inspected) -> Result<Arc<Library>, Arc<LoadError>> {
+        self.load_telling(inspected, || ())
+    }
+
+    /// The same. Calls `constructing` when nothing is in the way any more of the constructors.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn load_telling(
+        &self,
+        inspected: &Inspected,
+        constructing: impl FnOnce(),
+    ) -> Result<Arc<Library>, Arc<LoadError>> {
         let digest = inspected.digest;
         let attempt = Arc::clone(lock(&self.inner).attempts.entry(digest).or_default());
-        let outcome = attempt.get_or_init(|| self.load_first(inspected).map_err(Arc::new));
+        let outcome =
+            attempt.get_or_init(|| self.load_first(inspected, constructing).map_err(Arc::new));
         let mut inner = lock(&self.inner);
         match outcome {
             Ok(library) => {
@@ -122,7 +140,11 @@ impl Libraries {
         self.probed_copy(inspected).map(drop)
     }
 
-    fn load_first(&self, inspected: &Inspected) -> Result<Arc<Library>, LoadError> {
+    fn load_first(
+        &self,
+        inspected: &Inspected,
+        constructing: impl FnOnce(),
+    ) -> Result<Arc<Library>, LoadError> {
         let copy = self.probed_copy(inspected)?;
         if inspected.go_runtime {
             let mut inner = lock(&self.inner);
@@ -132,9 +154,12 @@ impl Libraries {
             // Also if loading fails: the runtime may be there by then.
             inner.go = Some(inspected.path.clone());
         }
+        let turn = lock(&self.constructing);
+        constructing();
         library_comes(&inspected.path);
         let mapped = map(copy.into_file(), &inspected.note);
         library_came();
+        drop(turn);
         let mapped = mapped?;
         Ok(Arc::new(Library {
             path: inspected.path.clone(),

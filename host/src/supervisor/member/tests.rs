@@ -52,6 +52,28 @@ pub(in super::super) fn after_crashes(time: Duration) -> KeptOut {
 }
 
 #[test]
+fn an_instance_makes_the_next_wait_for_one_a_first_wait_again() {
+    // Its thread does not run, so nothing happens but what is done here.
+    let mut member = member("", Some(after_crashes(Duration::from_secs(3600))));
+    let mut now = Instant::now();
+    let mut wait = |member: &mut Member| {
+        member
+            .seat
+            .not_created(NotCreated::TryLater("no".to_owned()));
+        let due = member.observe_instance(now).unwrap();
+        let wait = due - now;
+        now = due;
+        member.observe_instance(now).unwrap();
+        wait
+    };
+    let waits: Vec<Duration> = (0..8).map(|_| wait(&mut member)).collect();
+    assert!(waits[7] > MIN_CREATE_WAIT * 10, "{waits:?}");
+    member.seat.arrive(0);
+    member.observe_instance(Instant::now());
+    assert_eq!(wait(&mut member), MIN_CREATE_WAIT);
+}
+
+#[test]
 fn a_component_that_stays_out_is_started_when_its_time_is_over() {
     let mut member = member("", Some(after_crashes(Duration::from_secs(600))));
     let (_, until) = member.kept_out().unwrap();
