@@ -144,8 +144,9 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     UnixListener::from_std(socket.into())
 }
 
-/// Serves the socket until the supervisor is gone.
-pub async fn serve(socket: AdminSocket, questions: mpsc::Sender<Question>) {
+/// Serves the socket for ever. Once nobody takes questions any more, it says that the host is
+/// stopping.
+pub async fn serve(socket: AdminSocket, questions: mpsc::Sender<Question>) -> Infallible {
     let mut connections = JoinSet::new();
     loop {
         let accepting = connections.len() < MAX_CONNECTIONS;
@@ -161,7 +162,6 @@ pub async fn serve(socket: AdminSocket, questions: mpsc::Sender<Question>) {
                 }
             },
             Some(_) = connections.join_next() => {}
-            () = questions.closed() => return,
         }
     }
 }

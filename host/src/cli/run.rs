@@ -1,6 +1,7 @@
 //! `nri-host run`
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
@@ -22,6 +23,9 @@ use crate::supervisor::{Absent, Ended, Member, Supervisor, kept_out};
 /// Questions that wait for the supervisor; more of them wait in the admin connections.
 const MAX_QUESTIONS: usize = 16;
 
+/// How long the process may take to tidy up, once its components have ended.
+const TIDY_LIMIT: Duration = Duration::from_millis(500);
+
 /// Loads the components and serves the runtime until it is told to stop.
 pub(super) fn run(common: &CommonArgs) -> ExitReason {
     process::return_large_memory();
@@ -39,8 +43,7 @@ pub(super) fn run(common: &CommonArgs) -> ExitReason {
     };
     log.set_level(config.host.log);
     match serve(config, &loaded) {
-        Ok(Ended::Asked) => ExitReason::Done,
-        Ok(Ended::Stuck) => ExitReason::Stuck,
+        Ok(reason) => reason,
         Err(error) => {
             tracing::error!("{}", chain(&*error));
             ExitReason::Failure
@@ -48,7 +51,7 @@ pub(super) fn run(common: &CommonArgs) -> ExitReason {
     }
 }
 
-fn serve(config: &Config, loaded: &Loaded) -> Result<Ended, Box<dyn std::error::Error>> {
+fn serve(config: &Config, loaded: &Loaded) -> Result<ExitReason, Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -75,8 +78,16 @@ fn serve(config: &Config, loaded: &Loaded) -> Result<Ended, Box<dyn std::error::
             history,
         );
         let (ask, questions) = mpsc::channel(MAX_QUESTIONS);
-        let (ended, ()) = tokio::join!(supervisor.run(questions, stop), socket::serve(admin, ask));
-        Ok(ended)
+        let ended = tokio::select! {
+            ended = supervisor.run(questions, stop) => ended,
+            never = socket::serve(admin, ask) => match never {},
+        };
+        let reason = match ended {
+            Ended::Asked => ExitReason::Done,
+            Ended::Stuck => ExitReason::Stuck,
+        };
+        process::end_within(TIDY_LIMIT, reason);
+        Ok(reason)
     })
 }
 

@@ -157,6 +157,8 @@ impl Supervisor {
                 _ = &mut stop => break Ended::Asked,
             }
         };
+        // Whoever asks from now on is told at once that there is no answer any more.
+        drop(questions);
         self.wind_down().await;
         ended
     }

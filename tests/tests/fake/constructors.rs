@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use nri_host_tests::artifacts::compile_c_component;
 use nri_host_tests::fake_runtime::{FakeRuntime, Profile};
-use nri_host_tests::host::{Builder, Component, Host, State};
+use nri_host_tests::host::{Builder, Component, ComponentStatus, Host, State};
 use nri_host_tests::patience::patiently;
 use nri_host_tests::pods;
 use tempfile::TempDir;
@@ -118,6 +118,45 @@ async fn those_that_end_or_block_their_process_fail_alone_and_never_run_in_the_h
     assert_eq!(runtime.active(), ["50-good"]);
     host.wait_state(GOOD, State::Active).await?;
     assert_eq!(scene.runs(GOOD).last(), Some(&host.pid()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_that_hangs_in_the_host_is_held_against_its_own_component_alone() -> Result<()> {
+    let scene = Scene::new()?;
+    // Processes in which libraries are tried out have no such variable.
+    let hangs = format!("if (getenv(\"IN_THE_HOST\")) {HANGS}");
+    let good = scene.component(GOOD, 50, "")?;
+    let library = scene.path("libgood.so");
+    let whole = fs::read(&library)?;
+    fs::write(&library, "comes later")?;
+    let mut host = Host::builder()
+        .env("IN_THE_HOST", "1")
+        .component(scene.component("hangs", 10, &hangs)?)
+        .component(good)
+        .start()?;
+    host.wait_state(GOOD, State::Failed).await?;
+    host.wait_component("hangs", "in its constructors, in the host", |_| {
+        scene.runs("hangs").contains(&host.pid())
+    })
+    .await?;
+    fs::remove_file(&library)?;
+    fs::write(&library, whole)?;
+    let reset = host.run(&["reset", GOOD]).await?;
+    assert_eq!(reset.code, Some(0), "{reset:?}");
+    let told = |component: &ComponentStatus, words: &str| {
+        component.reason.as_ref().is_some_and(|r| r.contains(words))
+    };
+    host.wait_component("hangs", "failed", |component| {
+        component.state == State::Failed && told(component, "not back from the constructors")
+    })
+    .await?;
+    host.wait_component(GOOD, "waiting for its turn", |component| {
+        component.state == State::Waiting && told(component, "until others are loaded")
+    })
+    .await?;
+    let (status, _) = host.stop().await?;
+    assert_eq!(status.code(), Some(0), "{status}\n{}", host.log());
     Ok(())
 }
 
