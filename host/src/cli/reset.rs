@@ -30,5 +30,9 @@ pub(super) fn reset(common: &CommonArgs, args: ResetArgs, out: &mut dyn Write) -
         true => serde_json::to_string_pretty(&resets).expect("its keys are strings") + "\n",
         false => resets.iter().map(|reset| format!("{reset}\n")).collect(),
     };
-    print(&text, out)
+    let printed = print(&text, out);
+    match resets.iter().all(|reset| reset.problems.is_empty()) {
+        true => printed,
+        false => ExitReason::Failure,
+    }
 }

@@ -1,10 +1,12 @@
 //! Components that stay out because they ended the whole host too often: by crashes, or by calls
 //! that never returned.
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::RETRY;
+use super::backoff::Backoff;
 use super::member::{CREATE_LIMIT, Member};
 use super::stuck::{Look, STUCK_LIMIT};
 use crate::component::inspect::inspect;
@@ -22,6 +24,7 @@ pub(super) struct Exclusion {
     source: Source,
     crashes: KeptOut,
     until: Instant,
+    backoff: Backoff,
 }
 
 impl Exclusion {
@@ -31,6 +34,7 @@ impl Exclusion {
             source,
             crashes,
             until,
+            backoff: Backoff::default(),
         }
     }
 
@@ -78,36 +82,38 @@ impl Member {
         Some((exclusion.reason(), exclusion.until))
     }
 
-    /// Lets a component in that stays out. Returns whether it did.
-    pub fn let_in(&mut self, now: Instant) -> bool {
-        let Some(exclusion) = &mut self.exclusion else {
-            return false;
+    /// Lets a component in that stays out. `false`: it does not.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no thread for it. That is tried again by itself.
+    pub fn let_in(&mut self, now: Instant) -> io::Result<bool> {
+        let Some(mut exclusion) = self.exclusion.take() else {
+            return Ok(false);
         };
-        exclusion.until = now;
-        self.observe_exclusion(now);
-        true
-    }
-
-    pub(super) fn observe_exclusion(&mut self, now: Instant) -> Option<Instant> {
-        let mut exclusion = self.exclusion.take()?;
-        if exclusion.until > now {
-            let until = exclusion.until;
-            self.exclusion = Some(exclusion);
-            return Some(until);
-        }
         self.seat.create_again();
-        match instance::start(Arc::clone(&self.seat), exclusion.source.clone()) {
-            Ok(()) => {
-                tracing::warn!(component = self.plugin(), "let in again");
-                Some(now + CREATE_LIMIT)
-            }
+        let started = instance::start(Arc::clone(&self.seat), exclusion.source.clone());
+        match &started {
+            Ok(()) => tracing::warn!(component = self.plugin(), "let in again"),
             Err(error) => {
                 tracing::error!(component = self.plugin(), %error, "no thread can be started");
                 self.seat.keep_out();
-                exclusion.until = now + RETRY;
+                let wait = exclusion.backoff.after(None, fastrand::f64());
+                exclusion.until = now + wait.max(RETRY);
                 self.exclusion = Some(exclusion);
-                Some(now + RETRY)
             }
+        }
+        started.map(|()| true)
+    }
+
+    pub(super) fn observe_exclusion(&mut self, now: Instant) -> Option<Instant> {
+        let until = self.exclusion.as_ref()?.until;
+        if until > now {
+            return Some(until);
+        }
+        match self.let_in(now) {
+            Ok(_) => Some(now + CREATE_LIMIT),
+            Err(_) => self.exclusion.as_ref().map(|exclusion| exclusion.until),
         }
     }
 

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::backoff::Backoff;
 use super::kept_out::Exclusion;
-use super::reset::Deed;
+use super::reset::{Deed, Reset};
 use super::stuck::StuckWatch;
 use crate::component::border::{Blueprint, NotCreated};
 use crate::component::context::ConfigError;
@@ -210,12 +210,16 @@ impl Member {
             .min()
     }
 
-    /// Gives the component another chance, whatever has kept it from being called. Returns what
-    /// there was to do.
-    pub fn reset(&mut self) -> Vec<Deed> {
+    /// Gives the component another chance, whatever has kept it from being called.
+    pub fn reset(&mut self) -> Reset {
         let mut done = Vec::new();
-        if self.let_in(Instant::now()) {
-            done.push(Deed::QuarantineEnded);
+        let mut problems = Vec::new();
+        // Whoever is let in below may fail again before this comes to an end.
+        let had_no_instance = matches!(self.seat.condition(), Condition::NotCreated(_));
+        match self.let_in(Instant::now()) {
+            Ok(true) => done.push(Deed::QuarantineEnded),
+            Ok(false) => {}
+            Err(error) => problems.push(format!("it stays out, as it gets no thread: {error}")),
         }
         if self.seat.quarantine.reset() {
             tracing::info!(component = self.plugin(), "its quarantine is ended");
@@ -223,14 +227,18 @@ impl Member {
             self.past.resynced = None;
             done.push(Deed::QuarantineEnded);
         }
-        if matches!(self.seat.condition(), Condition::NotCreated(_)) && self.seat.create_again() {
+        if had_no_instance && self.seat.create_again() {
             tracing::info!(component = self.plugin(), "create is tried again");
             self.create_backoff = Backoff::default();
             self.create_at = None;
             self.reported = None;
             done.push(Deed::CreateTriedAgain);
         }
-        done
+        Reset {
+            component: self.plugin().to_owned(),
+            done,
+            problems,
+        }
     }
 
     fn observe_instance(&mut self, now: Instant) -> Option<Instant> {

@@ -15,6 +15,9 @@ pub struct Reset {
     pub component: String,
     /// What was done; nothing, if nothing kept it from being called.
     pub done: Vec<Deed>,
+    /// What could not be done, for a person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
 }
 
 /// One thing that was done.
@@ -39,9 +42,14 @@ impl fmt::Display for Deed {
 impl fmt::Display for Reset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let done: Vec<String> = self.done.iter().map(Deed::to_string).collect();
-        match &done[..] {
+        let told: Vec<&str> = done
+            .iter()
+            .chain(&self.problems)
+            .map(String::as_str)
+            .collect();
+        match &told[..] {
             [] => write!(f, "{}: there was nothing to reset", self.component),
-            done => write!(f, "{}: {}", self.component, done.join(", ")),
+            told => write!(f, "{}: {}", self.component, told.join(", ")),
         }
     }
 }
@@ -88,17 +96,15 @@ impl Supervisor {
             |member: &&mut super::Member| member.config.name == name || member.plugin() == name;
         let mut resets = Vec::new();
         for member in self.members.iter_mut().filter(meant) {
-            let component = member.plugin().to_owned();
-            if let Err(error) = self.history.forget(&component) {
+            let forgotten = self.history.forget(member.plugin());
+            let mut reset = member.reset();
+            if let Err(error) = forgotten {
                 let error = crate::chain(&error);
-                tracing::warn!(
-                    component,
-                    error,
-                    "its crashes are known again after a restart"
-                );
+                let problem = format!("its crashes are known again after a restart: {error}");
+                tracing::warn!(component = reset.component, "{problem}");
+                reset.problems.push(problem);
             }
-            let done = member.reset();
-            resets.push(Reset { component, done });
+            resets.push(reset);
         }
         match resets[..] {
             [] => Err(self.why_none(name)),

@@ -1,7 +1,7 @@
 use tokio::sync::{Notify, mpsc};
 
 use super::super::member::tests::{after_crashes, member};
-use super::super::{Ended, Supervisor};
+use super::super::{Deed, Ended, Supervisor};
 use super::*;
 use crate::admin::notify::ServiceManager;
 
@@ -32,6 +32,45 @@ async fn a_stuck_component_ends_the_host_and_that_is_held_against_it() {
     assert_eq!(ended, Ended::Stuck);
     let history = History::open(state.path()).unwrap().history;
     assert!(history.knows("10-none"));
+}
+
+#[tokio::test]
+async fn a_reset_that_is_forgotten_at_the_next_start_says_so() {
+    let state = tempfile::tempdir().unwrap();
+    let mut history = History::open(state.path()).unwrap().history;
+    let crash = Crash {
+        component: "10-none".to_owned(),
+        ..Crash::default()
+    };
+    history.add(crash).unwrap();
+    std::fs::create_dir(state.path().join("crashes.new")).unwrap();
+    let mut supervisor = with_stuck(state.path(), history);
+    let [reset] = &supervisor.reset("none").unwrap()[..] else {
+        panic!("there is one component");
+    };
+    assert_eq!(reset.done, [Deed::QuarantineEnded]);
+    let [problem] = &reset.problems[..] else {
+        panic!("{reset:?}");
+    };
+    assert!(problem.contains("known again"), "{problem}");
+    assert!(reset.to_string().ends_with(problem.as_str()), "{reset}");
+}
+
+#[tokio::test]
+async fn nobody_waits_for_an_answer_of_a_host_that_is_stopping() {
+    let state = tempfile::tempdir().unwrap();
+    let history = History::open(state.path()).unwrap().history;
+    let mut supervisor = with_stuck(state.path(), history);
+    let member = &mut supervisor.members[0];
+    member.ends_host = None;
+    // There is an instance, and no thread that would end it.
+    member.seat.arrive(0);
+    let (ask, questions) = mpsc::channel(1);
+    tokio::select! {
+        biased;
+        () = ask.closed() => {}
+        _ = supervisor.run(questions, std::future::ready(())) => panic!("it took questions to the end"),
+    }
 }
 
 #[tokio::test]
