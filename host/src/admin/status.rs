@@ -43,6 +43,8 @@ pub enum RuntimeState {
     NotASocket,
     /// Nobody listens on the socket.
     Refused,
+    /// Somebody listens, and takes no connection.
+    Busy,
     /// The host may not connect to it.
     Denied,
     /// The path is longer than that of a socket can be.

@@ -99,8 +99,8 @@ impl Gate {
 
     /// Something is in the way; says when to try again.
     pub(super) fn block(&mut self, trouble: Trouble, now: Instant) -> Instant {
-        let refused = trouble == Trouble::Refused;
-        let mut wait = self.backoff.after(refused, now, fastrand::f64());
+        let passes = matches!(trouble, Trouble::Refused | Trouble::Busy);
+        let mut wait = self.backoff.after(passes, now, fastrand::f64());
         if !self.is_watching() {
             wait = wait.min(POLL_INTERVAL);
         }
@@ -117,7 +117,7 @@ impl Gate {
         });
         let due = match obstacle.logged {
             Some(logged) => now.duration_since(logged) >= TROUBLE_INTERVAL,
-            None => !refused || now.duration_since(obstacle.since) > REFUSAL_GRACE,
+            None => !passes || now.duration_since(obstacle.since) > REFUSAL_GRACE,
         };
         if due {
             let socket = self.socket.display();

@@ -23,6 +23,8 @@ pub(super) enum Trouble {
     NotASocket(&'static str),
     /// There is a socket, and nobody listens on it.
     Refused,
+    /// Somebody listens, and does not take the connections that wait already.
+    Busy,
     /// We may not.
     Denied {
         /// SELinux is enforcing.
@@ -50,6 +52,7 @@ impl Trouble {
             Self::Missing(_) => RuntimeState::Missing,
             Self::NotASocket(_) => RuntimeState::NotASocket,
             Self::Refused => RuntimeState::Refused,
+            Self::Busy => RuntimeState::Busy,
             Self::Denied { .. } => RuntimeState::Denied,
             Self::PathTooLong => RuntimeState::PathTooLong,
             Self::Exhausted(_) => RuntimeState::Exhausted,
@@ -72,6 +75,10 @@ impl fmt::Display for Trouble {
             Self::Refused => f.write_str(
                 "nobody listens on the socket: the container runtime has stopped, or the file was \
                  mounted alone and is the one of an earlier run (mount its folder instead)",
+            ),
+            Self::Busy => f.write_str(
+                "somebody listens on the socket and takes no connection, so many wait there: the \
+                 container runtime is stuck, or has not begun",
             ),
             Self::Denied { selinux: false } => {
                 f.write_str("permission denied: the host must run as root, with root's capabilities")
@@ -128,8 +135,8 @@ fn trouble(path: &Path, errno: Errno) -> Trouble {
             Ok(kind) if !kind.is_socket() => Trouble::NotASocket("a special file"),
             _ => Trouble::Refused,
         },
-        // The queue of the socket is full: somebody listens who does not get to us.
-        Errno::EAGAIN => Trouble::Refused,
+        // The queue of the socket is full.
+        Errno::EAGAIN => Trouble::Busy,
         errno => Trouble::Failed(errno),
     }
 }
@@ -146,6 +153,8 @@ pub(super) fn nearest_folder(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::{UnixDatagram, UnixListener};
+
+    use nix::sys::socket::{Backlog, bind, listen};
 
     use super::*;
 
@@ -170,6 +179,19 @@ mod tests {
             Trouble::NotASocket("a socket of another kind")
         );
         assert_eq!(missing(&"x".repeat(108)), Trouble::PathTooLong);
+        // It takes none of those that wait, and there is no room for a second one.
+        let address = UnixAddr::new(&at("busy")).unwrap();
+        let busy = socket(
+            AddressFamily::Unix,
+            SockType::Stream,
+            SockFlag::SOCK_CLOEXEC,
+            None,
+        )
+        .unwrap();
+        bind(busy.as_raw_fd(), &address).unwrap();
+        listen(&busy, Backlog::new(0).unwrap()).unwrap();
+        let _waits = connect_to(&at("busy")).unwrap();
+        assert_eq!(missing("busy"), Trouble::Busy);
         let _listening = UnixListener::bind(at("good")).unwrap();
         connect_to(&at("good")).unwrap();
     }
