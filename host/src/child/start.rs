@@ -5,6 +5,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 use std::{env, fmt, iter};
@@ -21,6 +22,7 @@ use thiserror::Error;
 
 use super::stream::Stream;
 use super::{Job, Report};
+use crate::crash;
 
 /// How long a child may take until component code begins. All before that is our own, so only a
 /// machine that is very busy takes long.
@@ -76,7 +78,7 @@ impl fmt::Display for End {
 
 /// Runs a job of `program`, which is this binary, on `file`. Blocks until the child has ended, or
 /// was killed because component code took longer than `limit`; whatever it has started in its
-/// process group ends with it.
+/// process group ends with it, unless somebody else in this process waits for children.
 ///
 /// # Errors
 ///
@@ -98,12 +100,15 @@ pub fn start<T: DeserializeOwned>(
         .stderr(output_end)
         .spawn()?;
     let pid = Pid::from_raw(child.id().cast_signed());
+    let gone = AtomicBool::new(false);
     let watched = thread::scope(|scope| {
-        let watched = end_of_child(scope, pid)
+        let watched = end_of_child(scope, pid, &gone)
             .and_then(|ended| watch(&ended, &mut report, &mut output, limit));
-        // Nobody has waited for the child yet, so the number is still its own.
-        let _ = kill(pid, Signal::SIGKILL);
-        let _ = killpg(pid, Signal::SIGKILL);
+        // The number is the child's own as long as nobody has waited for it.
+        if !gone.load(Ordering::Acquire) {
+            let _ = kill(pid, Signal::SIGKILL);
+            let _ = killpg(pid, Signal::SIGKILL);
+        }
         watched
     });
     let end = how_it_ended(child.wait())?;
@@ -172,11 +177,23 @@ fn watch(
 
 /// A pipe that ends with the child. Neither that of its output nor that of its report will do:
 /// they end when it closes them, or when the last of its own children does.
-fn end_of_child<'scope>(scope: &'scope Scope<'scope, '_>, pid: Pid) -> io::Result<PipeReader> {
+/// `gone`: by then somebody else has learned of its end.
+fn end_of_child<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    pid: Pid,
+    gone: &'scope AtomicBool,
+) -> io::Result<PipeReader> {
     let (ended, end) = io::pipe()?;
     let wait = move || {
+        crash::mark_host_thread();
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
-        while waitid(Id::Pid(pid), flags) == Err(Errno::EINTR) {}
+        let waited = loop {
+            match waitid(Id::Pid(pid), flags) {
+                Err(Errno::EINTR) => {}
+                waited => break waited,
+            }
+        };
+        gone.store(waited.is_err(), Ordering::Release);
         drop(end);
     };
     thread::Builder::new()

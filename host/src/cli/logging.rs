@@ -1,6 +1,6 @@
 //! The host's own log, on standard error: the journal's, under systemd.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{self, IsTerminal, Write, stderr};
 
 use tracing::level_filters::LevelFilter;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
@@ -8,9 +8,25 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, fmt, reload};
 
+use crate::crash;
+
 /// Lines that wait to be written. When nobody takes them, further ones are dropped: a stuck journal
 /// must not hold up a component's thread.
 const MAX_WAITING_LINES: usize = 4096;
+
+/// Standard error. It is written to from a thread that a library starts, and that is the host's.
+struct FromOwnThread;
+
+impl Write for FromOwnThread {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        crash::mark_host_thread();
+        stderr().write(line)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        stderr().flush()
+    }
+}
 
 /// A log that is set up. Dropping it writes out what waits.
 #[derive(Debug)]
@@ -28,7 +44,7 @@ impl Log {
     pub(super) fn start(level: LevelFilter) -> Self {
         let (writer, guard) = NonBlockingBuilder::default()
             .buffered_lines_limit(MAX_WAITING_LINES)
-            .finish(stderr());
+            .finish(FromOwnThread);
         let (filter, handle) = reload::Layer::new(level);
         let lines = fmt::layer()
             .with_writer(writer)

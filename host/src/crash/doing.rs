@@ -70,7 +70,7 @@ thread_local! {
 }
 
 /// Says that the calling thread is one of the host's.
-pub(super) fn mark_host_thread() {
+pub fn mark_host_thread() {
     set((&raw const HOST).cast_mut());
 }
 

@@ -25,7 +25,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-pub use doing::{Identity, Step, during, fingerprint};
+pub use doing::{Identity, Step, during, fingerprint, mark_host_thread};
 pub use handler::{enter_host_thread, library_came, library_comes};
 pub use history::{History, HistoryError, KeptOut};
 pub use record::{Crash, seconds};
