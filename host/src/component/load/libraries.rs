@@ -72,7 +72,7 @@ struct Inner {
 }
 
 /// Whoever comes while a library is being loaded waits for the outcome. The lock of all libraries
-/// is not held meanwhile: a constructor that hangs is no concern of others.
+/// is not held meanwhile: others can be tried out, and then wait for the constructors before theirs.
 type Attempt = OnceLock<Result<Arc<Library>, Arc<LoadError>>>;
 
 impl Libraries {
