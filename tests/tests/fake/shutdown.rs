@@ -150,6 +150,26 @@ async fn while_active_with_the_instance_destroyed() -> Result<()> {
 }
 
 #[tokio::test]
+async fn while_more_results_wait_than_there_is_time_to_tell() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let record = Record::new(folder.path());
+    // Updates that change nothing: their results are there at once.
+    let updates = json!({
+        "in_create": vec![""; 40], "on_result": { "do": "sleep", "ms": 300 },
+    });
+    let config = json!({
+        "methods": ["CreateContainer"], "record": record.path(), "updates": updates,
+    });
+    let mut active = Active::with(subject(config)).await?;
+    record.wait_for("update_result").await?;
+    ends_well(&mut active.host).await?;
+    assert_eq!(record.calls_of("destroy").len(), 1);
+    let log = active.host.log();
+    assert!(!log.contains("did not stop in time"), "{log}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_call_under_way_is_still_answered() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let record = Record::new(folder.path());
