@@ -116,19 +116,18 @@ async fn leaves_nothing_behind(restarts: usize) -> Result<()> {
             warm.get_or_insert(now);
         }
     }
-    let third = memory.len() / 3;
-    let (first, last) = (
-        median(&memory[..third]),
-        median(&memory[memory.len() - third..]),
-    );
+    let tenths: Vec<_> = memory.chunks(memory.len() / 10).map(median).collect();
     let warm = warm.expect("there were restarts after the warm-up");
     println!(
         "{restarts} restarts with {} components: {} descriptors and {} threads throughout; \
-         anonymous memory {first} KiB in the first third, {last} KiB in the last",
+         anonymous memory, in KiB, by tenths of the restarts: {tenths:?}",
         NAMES.len(),
         warm.descriptors,
         warm.threads.len()
     );
+    let third = memory.len() / 3;
+    let first = median(&memory[..third]);
+    let last = median(&memory[memory.len() - third..]);
     assert!(
         last <= first + NOISE_KIB,
         "memory grew from {first} to {last} KiB: {memory:?}"
