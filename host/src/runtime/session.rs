@@ -336,6 +336,9 @@ impl Session {
                 match self.take_request(message) {
                     Ok(call) => Some(Incoming::Call(call)),
                     Err(HostAnswer { answer, then }) => {
+                        // It is part of a request, too; and while it cannot be written, no update
+                        // waits behind it.
+                        let _under_way = self.traffic.begin();
                         self.write_answer(number, answer, patience);
                         match then {
                             Then::GoOn => {}

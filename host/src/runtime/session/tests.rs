@@ -195,3 +195,18 @@ fn a_session_that_winds_down_or_has_ended_does_not_go_on() {
     ended.end(End::Asked("for the test"));
     assert!(!ended.goes_on());
 }
+
+#[test]
+fn what_the_host_itself_answers_is_no_rest() {
+    let (session, mut peer) = session(0);
+    let before = session.traffic.quiet();
+    let request = Request {
+        service: PLUGIN_SERVICE.into(),
+        method: "StopPodSandbox".into(),
+        ..Default::default()
+    };
+    send(&mut peer, &Outgoing::request(PLUGIN_STREAM, 1, &request));
+    assert!(session.next_if_there().unwrap().is_none());
+    let after = session.traffic.quiet();
+    assert!(after.is_some() && after != before);
+}
