@@ -19,8 +19,8 @@ use super::outbox::{Outbox, UpdateResult};
 use super::policy::{Failure, MAX_REASON, Outcome, cut};
 use crate::config::plugin_name;
 use crate::crash::{Identity, Step, during};
-use crate::runtime::shape::Shape;
 use crate::runtime::session::Call;
+use crate::runtime::shape::Shape;
 use crate::runtime::update::normal_synchronization;
 
 /// Why there is no instance.
