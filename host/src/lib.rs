@@ -20,6 +20,7 @@
 //! | [`cli`] | the commands |
 //! | [`child`] | what runs in a process of its own: component code that the daemon is kept from |
 //! | [`exit`], [`process`] | the exit statuses, and how the process ends |
+//! | [`thread_locals`] | what threads must have before they may not wait any more |
 //!
 //! A request takes one thread from socket to socket. Everything that is not a request runs on one
 //! `tokio` thread, which runs no component code and which no request waits for.
@@ -36,6 +37,7 @@ pub mod process;
 pub mod runtime;
 mod state;
 pub mod supervisor;
+pub mod thread_locals;
 
 /// An error and all its causes in one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {

@@ -4,11 +4,12 @@ use std::io::{self, IsTerminal, Write, stderr};
 
 use tracing::level_filters::LevelFilter;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::fmt::writer::MakeWriterExt as _;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, fmt, reload};
 
-use crate::crash;
+use crate::{crash, thread_locals};
 
 /// Lines that wait to be written. When nobody takes them, further ones are dropped: a stuck journal
 /// must not hold up a component's thread.
@@ -47,7 +48,7 @@ impl Log {
             .finish(FromOwnThread);
         let (filter, handle) = reload::Layer::new(level);
         let lines = fmt::layer()
-            .with_writer(writer)
+            .with_writer(writer.with_filter(|event| event.target() != thread_locals::UNWRITTEN))
             .with_ansi(stderr().is_terminal());
         let registry = tracing_subscriber::registry().with(filter);
         match std::env::var_os("JOURNAL_STREAM") {
@@ -55,6 +56,7 @@ impl Log {
             Some(_) => registry.with(lines.without_time()).init(),
             None => registry.with(lines).init(),
         }
+        thread_locals::make();
         Self {
             level: handle,
             _writer: guard,

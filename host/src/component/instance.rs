@@ -21,9 +21,9 @@ use super::load::{Libraries, Library, LoadError};
 use super::outbox::{MAX_RESULTS, UpdateResult};
 use super::policy::{Failure, Outcome};
 use super::seat::{Order, Seat, Served};
-use crate::crash;
 use crate::runtime::connection::Patience;
 use crate::runtime::session::{Call, Incoming};
+use crate::{crash, thread_locals};
 
 /// Where a component's code comes from.
 #[derive(Clone, Debug)]
@@ -45,6 +45,7 @@ pub fn start(seat: Arc<Seat>, source: Source) -> io::Result<()> {
         .spawn(move || {
             let _guard = HostPanic(&seat);
             crash::enter_host_thread();
+            thread_locals::make();
             Worker {
                 seat: &seat,
                 source,

@@ -15,9 +15,9 @@ use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
 use super::seat::{Seat, Served};
-use crate::crash;
 use crate::lock::lock;
 use crate::runtime::session::End;
+use crate::{crash, thread_locals};
 
 /// What an event is about, in the lowest bit of its data.
 const TIMER: u64 = 0;
@@ -71,6 +71,7 @@ impl Watchdog {
             .name("nrih-watchdog".to_owned())
             .spawn(move || {
                 crash::enter_host_thread();
+                thread_locals::make();
                 on_thread.run();
             })?;
         Ok(watchdog)

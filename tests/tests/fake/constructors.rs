@@ -10,6 +10,7 @@ use nri_host_tests::fake_runtime::{FakeRuntime, Profile};
 use nri_host_tests::host::{Builder, Component, ComponentStatus, Host, State};
 use nri_host_tests::patience::patiently;
 use nri_host_tests::pods;
+use serde_json::json;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -157,6 +158,41 @@ async fn one_that_hangs_in_the_host_is_held_against_its_own_component_alone() ->
     .await?;
     let (status, _) = host.stop().await?;
     assert_eq!(status.code(), Some(0), "{status}\n{}", host.log());
+    Ok(())
+}
+
+/// Such constructors hold the lock of the dynamic loader, which the C library takes at times that do
+/// not look like it.
+#[tokio::test]
+async fn one_that_hangs_in_the_host_makes_no_other_component_late() -> Result<()> {
+    let scene = Scene::new()?;
+    let runtime = FakeRuntime::start(Profile::newest()).await?;
+    let hangs = format!("if (getenv(\"IN_THE_HOST\")) {HANGS}");
+    let late = json!({ "on": { "CreateContainer": { "do": "hang" } } });
+    let hanging = scene.component("hangs", 10, &hangs)?;
+    let library = scene.path("libhangs.so");
+    let whole = fs::read(&library)?;
+    fs::write(&library, "comes later")?;
+    let host = Host::builder()
+        .env("IN_THE_HOST", "1")
+        .socket(runtime.socket())
+        .component(Component::faulty("late", 20, late).set("timeout", "300ms"))
+        .component(scene.component(GOOD, 50, "")?)
+        .component(hanging)
+        .start()?;
+    host.wait_state("hangs", State::Failed).await?;
+    host.wait_state(GOOD, State::Active).await?;
+    host.wait_state("late", State::Active).await?;
+    fs::remove_file(&library)?;
+    fs::write(&library, whole)?;
+    host.run(&["reset", "hangs"]).await?;
+    host.wait_component("hangs", "in its constructors, in the host", |_| {
+        scene.runs("hangs").contains(&host.pid())
+    })
+    .await?;
+    serves(&runtime, "50-good").await?;
+    serves(&runtime, "20-late").await?;
+    serves(&runtime, "20-late").await?;
     Ok(())
 }
 
