@@ -213,3 +213,24 @@ fn how_it_ended(waited: io::Result<ExitStatus>) -> io::Result<End> {
         (None, None) => unreachable!("wait tells of nothing else without being asked to"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn a_child_that_writes_without_end_is_out_of_time_like_any_other() {
+        let (ended, _child) = io::pipe().unwrap();
+        let (report, mut begun) = io::pipe().unwrap();
+        begun.write_all(b">").unwrap();
+        let mut report = Stream::new(report, MAX_REPORT).unwrap();
+        let endless = OwnedFd::from(File::open("/dev/zero").unwrap());
+        let mut output = Stream::new(endless.into(), MAX_OUTPUT).unwrap();
+        let limit = Duration::from_millis(1);
+        let passed = watch(&ended, &mut report, &mut output, limit).unwrap();
+        assert_eq!(passed, Some(limit));
+    }
+}
