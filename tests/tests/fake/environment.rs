@@ -20,10 +20,12 @@ fn subject(builder: Builder) -> Builder {
     builder.component(Component::faulty("subject", 10, json!({})))
 }
 
-/// Far more calls, and lines about them, than any pipe or queue of lines has room for.
-async fn serves_many_calls(plugin: &Plugin) -> Result<()> {
+/// Calls with more lines about them than a pipe and the queue before it have room for.
+const FAR_TOO_MANY: usize = 5000;
+
+async fn serves(plugin: &Plugin, calls: usize) -> Result<()> {
     let pod = pods::pod("web").build();
-    for number in 0..5000 {
+    for number in 0..calls {
         let container = pods::container(&pod, &format!("c{number}")).build();
         plugin.create_container(&pod, &container).await?;
     }
@@ -67,7 +69,7 @@ async fn closed_standard_streams_are_no_obstacle() -> Result<()> {
         .env("NRI_HOST_LOG", "trace")
         .launcher(&["sh", "-c", "exec \"$0\" \"$@\" <&- >&- 2>&-"])
         .start()?;
-    serves_many_calls(&runtime.plugin("10-subject").await?).await?;
+    serves(&runtime.plugin("10-subject").await?, 100).await?;
     // None of the host's files has become its standard error.
     assert_eq!(host.log(), "");
     let (status, _) = host.stop().await?;
@@ -81,7 +83,7 @@ async fn a_log_that_nobody_reads_holds_up_nothing_not_even_the_end() -> Result<(
     let reader = pipe(folder.path())?;
     let runtime = FakeRuntime::start(Profile::newest()).await?;
     let mut host = logs_into(folder.path(), &runtime)?;
-    serves_many_calls(&runtime.plugin("90-logger").await?).await?;
+    serves(&runtime.plugin("90-logger").await?, FAR_TOO_MANY).await?;
     let (status, _) = host.stop().await?;
     assert_eq!(status.code(), Some(0));
     drop(reader);
@@ -96,7 +98,7 @@ async fn a_log_whose_reader_has_gone_ends_nobody() -> Result<()> {
     let mut host = logs_into(folder.path(), &runtime)?;
     let plugin = runtime.plugin("90-logger").await?;
     drop(reader);
-    serves_many_calls(&plugin).await?;
+    serves(&plugin, 100).await?;
     let (status, _) = host.stop().await?;
     assert_eq!(status.code(), Some(0));
     Ok(())
