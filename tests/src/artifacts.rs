@@ -10,9 +10,10 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 /// Packages whose products are needed.
-const PACKAGES: [&str; 4] = [
+const PACKAGES: [&str; 5] = [
     "nri-host",
     "nri-device-injector",
+    "nri-hook-injector",
     "nri-logger",
     "nri-faulty",
 ];

@@ -3,5 +3,6 @@
 mod components;
 mod faults;
 mod harness;
+mod hooks;
 mod log;
 mod updates;
