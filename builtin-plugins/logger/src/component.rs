@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use nri_plugin_api::request::Request;
 use nri_plugin_api::{
-    Adjustment, Component, CreateContainer, Error, Host, MethodSet, PostCreateContainer,
+    Adjustment, Component, CreateContainer, Error, Host, Method, MethodSet, PostCreateContainer,
     PostStartContainer, PostUpdateContainer, PostUpdatePodSandbox, RemoveContainer,
     RemovePodSandbox, RunPodSandbox, StartContainer, StopContainer, StopPodSandbox, Synchronize,
     UpdateContainer, UpdatePodSandbox, Updates, ValidateContainerAdjustment,
 };
 
-use crate::line::{Lines, Loggable};
+use crate::demonstration::Demonstration;
+use crate::message::Loggable;
 use crate::queue::{Event, Queue};
+use crate::render::Renderer;
+use crate::selection::Selection;
 use crate::settings::{RawSettings, Settings};
-use crate::sink::{HostLog, Sink};
 use crate::synchronized::Synchronized;
 use crate::writer::Writer;
 
@@ -21,7 +23,10 @@ use crate::writer::Writer;
 #[derive(Debug)]
 pub struct Logger {
     queue: Arc<Queue>,
-    methods: MethodSet,
+    /// What is written.
+    events: MethodSet,
+    selection: Selection,
+    demonstration: Option<Demonstration>,
     /// Writes what is left when the instance ends.
     writer: Writer,
 }
@@ -34,8 +39,11 @@ struct WriterEnded;
 impl Logger {
     /// The runtime waits for this: it copies, and leaves the rest to the writer.
     fn keep<M: Loggable>(&self, request: &Request<'_, M>) -> Result<(), WriterEnded> {
+        if !self.selection.has(&request.pod_view()) {
+            return Ok(());
+        }
         self.push(Event::Request {
-            render: Lines::request::<M>,
+            render: Renderer::request::<M>,
             payload: request.payload().into(),
         })
     }
@@ -56,28 +64,27 @@ impl Component for Logger {
     fn create(config: RawSettings, host: Host) -> Result<Self, Error> {
         let settings = Settings::check(&config)?;
         let queue = Arc::new(Queue::new(settings.limits));
-        let lines = Lines {
-            max_bytes: settings.max_event_bytes,
-        };
-        let sink: Box<dyn Sink> = match settings.file {
-            Some(file) => Box::new(file),
-            None => Box::new(HostLog),
-        };
-        let writer = Writer::start(host, Arc::clone(&queue), lines, sink)
+        let (renderer, sink) = (settings.renderer, settings.sink);
+        let writer = Writer::start(host, Arc::clone(&queue), renderer, sink)
             .map_err(|error| Error::from(error).context("starting the writer"))?;
         Ok(Self {
             queue,
-            methods: settings.methods,
+            events: settings.events,
+            selection: settings.selection,
+            demonstration: settings.demonstration,
             writer,
         })
     }
 
     fn methods(&self) -> MethodSet {
-        self.methods
+        match self.demonstration {
+            Some(_) => self.events.with(Method::CreateContainer),
+            None => self.events,
+        }
     }
 
     fn synchronize(&mut self, request: &Synchronize<'_>) -> Result<Updates, Error> {
-        let names = Box::new(Synchronized::new(request));
+        let names = Box::new(Synchronized::new(request, &self.selection));
         self.push(Event::Synchronized(names))?;
         Ok(Updates::new())
     }
@@ -108,8 +115,15 @@ impl Component for Logger {
     }
 
     fn create_container(&mut self, request: &CreateContainer<'_>) -> Result<Adjustment, Error> {
-        self.keep(request)?;
-        Ok(Adjustment::new())
+        if self.events.contains(Method::CreateContainer) {
+            self.keep(request)?;
+        }
+        match &self.demonstration {
+            Some(demonstration) if self.selection.has(&request.pod_view()) => {
+                Ok(demonstration.adjustment(&request.container_view())?)
+            }
+            _ => Ok(Adjustment::new()),
+        }
     }
 
     fn post_create_container(&mut self, request: &PostCreateContainer<'_>) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use crate::line::Render;
+use crate::render::Render;
 use crate::synchronized::Synchronized;
 
 /// How long the writer lets events gather after the first one. It keeps away from the processor
@@ -217,11 +217,11 @@ mod tests {
     use nri_plugin_api::api::CreateContainerRequest;
 
     use super::{BATCH, Event, Limits, Queue, Taken};
-    use crate::line::Lines;
+    use crate::render::Renderer;
 
     fn event(bytes: usize) -> Event {
         Event::Request {
-            render: Lines::request::<CreateContainerRequest>,
+            render: Renderer::request::<CreateContainerRequest>,
             payload: vec![0; bytes].into(),
         }
     }

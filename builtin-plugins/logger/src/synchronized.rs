@@ -1,77 +1,44 @@
-//! What is kept of Synchronize: it can have tens of megabytes, and one line is written.
+//! What is kept of Synchronize: it can have tens of megabytes, and one record is written.
+
+use std::collections::HashSet;
+use std::fmt::{self, Display};
 
 use nri_plugin_api::Synchronize;
 use serde::Serialize;
 
+use crate::names::{ContainerName, PodName};
+use crate::selection::Selection;
+
 /// How many pods are named, and how many containers.
 const MAX_NAMED: usize = 100;
 
-/// Longer names and ids are cut. Those of Kubernetes have at most 253 bytes.
-const MAX_NAME_BYTES: usize = 253;
-
-/// A pod by its names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct PodName {
-    pub(crate) id: String,
-    pub(crate) name: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) uid: String,
-    pub(crate) namespace: String,
-}
-
-impl PodName {
-    pub(crate) fn new(id: &str, name: &str, uid: &str, namespace: &str) -> Self {
-        Self {
-            id: cut(id),
-            name: cut(name),
-            uid: cut(uid),
-            namespace: cut(namespace),
-        }
-    }
-}
-
-/// A container by its names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct ContainerName {
-    pub(crate) id: String,
-    pub(crate) pod_sandbox_id: String,
-    pub(crate) name: String,
-}
-
-impl ContainerName {
-    pub(crate) fn new(id: &str, pod_sandbox_id: &str, name: &str) -> Self {
-        Self {
-            id: cut(id),
-            pod_sandbox_id: cut(pod_sandbox_id),
-            name: cut(name),
-        }
-    }
-}
-
-/// The pods and containers of Synchronize. The lists are bounded, the counts are whole.
+/// The pods of Synchronize that are selected, and the containers that are not of other pods.
+/// The lists are bounded, the counts are whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Synchronized {
-    pub(crate) pod_count: usize,
-    pub(crate) container_count: usize,
+    pod_count: usize,
+    container_count: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) pods: Vec<PodName>,
+    pods: Vec<PodName>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) containers: Vec<ContainerName>,
+    containers: Vec<ContainerName>,
 }
 
 impl Synchronized {
     /// Reads names and counts, decoding nothing else.
-    pub(crate) fn new(request: &Synchronize<'_>) -> Self {
-        let pods = request.pods().take(MAX_NAMED);
-        let containers = request.containers().take(MAX_NAMED);
+    pub(crate) fn new(request: &Synchronize<'_>, selection: &Selection) -> Self {
+        let pods = request.pods().filter(|pod| selection.has(pod));
+        let others = request.pods().filter(|pod| !selection.has(pod));
+        let others: HashSet<&str> = others.map(|pod| pod.id()).collect();
+        let containers = request.containers();
+        let containers = containers.filter(|container| !others.contains(container.pod_id()));
         Self {
-            pod_count: request.pods().count(),
-            container_count: request.containers().count(),
-            pods: pods
-                .map(|pod| PodName::new(pod.id(), pod.name(), pod.uid(), pod.namespace()))
-                .collect(),
+            pod_count: pods.clone().count(),
+            container_count: containers.clone().count(),
+            pods: pods.take(MAX_NAMED).map(PodName::from).collect(),
             containers: containers
-                .map(|c| ContainerName::new(c.id(), c.pod_id(), c.name()))
+                .take(MAX_NAMED)
+                .map(ContainerName::from)
                 .collect(),
         }
     }
@@ -87,15 +54,15 @@ impl Synchronized {
 
     /// The size of the texts.
     pub(crate) fn bytes(&self) -> usize {
-        let pods = self.pods.iter();
-        let containers = self.containers.iter();
-        pods.map(|pod| pod.id.len() + pod.name.len() + pod.uid.len() + pod.namespace.len())
-            .chain(containers.map(|c| c.id.len() + c.pod_sandbox_id.len() + c.name.len()))
-            .sum()
+        let pods = self.pods.iter().map(PodName::bytes);
+        let containers = self.containers.iter().map(ContainerName::bytes);
+        pods.chain(containers).sum()
     }
 }
 
-/// The beginning of a name.
-fn cut(name: &str) -> String {
-    name[..name.floor_char_boundary(MAX_NAME_BYTES)].to_owned()
+impl Display for Synchronized {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (pods, containers) = (self.pod_count, self.container_count);
+        write!(f, "pod_count={pods} container_count={containers}")
+    }
 }

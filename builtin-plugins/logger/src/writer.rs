@@ -1,4 +1,4 @@
-//! The thread that makes lines and writes them.
+//! The thread that makes records and writes them.
 
 use std::convert::Infallible;
 use std::io;
@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use nri_plugin_api::Host;
 
-use crate::line::Lines;
 use crate::queue::{Entry, Queue};
+use crate::render::Renderer;
 use crate::sink::Sink;
 
 /// How long the end of an instance waits for what is still to be written.
@@ -34,7 +34,7 @@ impl Writer {
     pub(crate) fn start(
         host: Host,
         queue: Arc<Queue>,
-        lines: Lines,
+        renderer: Renderer,
         mut sink: Box<dyn Sink>,
     ) -> io::Result<Self> {
         let (running, done) = mpsc::channel();
@@ -44,7 +44,7 @@ impl Writer {
             .spawn(move || {
                 let _running = running;
                 let _attached = host.attach();
-                write_all(&taken, lines, sink.as_mut());
+                write_all(&taken, &renderer, sink.as_mut());
             })?;
         Ok(Self {
             queue,
@@ -82,25 +82,25 @@ impl Drop for Writer {
 }
 
 /// Writes until the queue is closed and empty.
-fn write_all(queue: &Queue, lines: Lines, sink: &mut dyn Sink) {
+fn write_all(queue: &Queue, renderer: &Renderer, sink: &mut dyn Sink) {
     let mut batch: Vec<Entry> = Vec::new();
     while let Some(taken) = queue.take(&mut batch) {
         for entry in batch.drain(..) {
-            write_dropped(entry.dropped_before, entry.time, lines, sink);
-            sink.write(&lines.event(&entry));
+            write_dropped(entry.dropped_before, entry.time, renderer, sink);
+            sink.write(&renderer.event(&entry));
         }
-        write_dropped(taken.dropped_after, SystemTime::now(), lines, sink);
+        write_dropped(taken.dropped_after, SystemTime::now(), renderer, sink);
         sink.flush();
     }
 }
 
-fn write_dropped(count: u64, time: SystemTime, lines: Lines, sink: &mut dyn Sink) {
+fn write_dropped(count: u64, time: SystemTime, renderer: &Renderer, sink: &mut dyn Sink) {
     if count > 0 {
         tracing::warn!(
             count,
             "events were dropped: they came faster than they can be written"
         );
-        sink.write(&lines.dropped(time, count));
+        sink.write(&renderer.dropped(time, count));
     }
 }
 
@@ -108,18 +108,27 @@ fn write_dropped(count: u64, time: SystemTime, lines: Lines, sink: &mut dyn Sink
 mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
 
+    use nri_plugin_api::ConfigMistakes;
     use nri_plugin_api::api::CreateContainerRequest;
 
     use super::write_all;
-    use crate::line::Lines;
+    use crate::format::Format;
     use crate::queue::{Event, Limits, Queue};
+    use crate::redact::Redaction;
+    use crate::render::Renderer;
     use crate::sink::Sink;
 
-    const LINES: Lines = Lines { max_bytes: 1024 };
+    fn renderer() -> Renderer {
+        Renderer {
+            format: Format::Json,
+            max_bytes: 1024,
+            redaction: Redaction::read(&[], &[], &mut ConfigMistakes::new()),
+        }
+    }
 
     fn event() -> Event {
         Event::Request {
-            render: Lines::request::<CreateContainerRequest>,
+            render: Renderer::request::<CreateContainerRequest>,
             payload: Box::default(),
         }
     }
@@ -154,7 +163,7 @@ mod tests {
         let (go_on, may) = channel();
         std::thread::scope(|scope| {
             let taken = &queue;
-            scope.spawn(move || write_all(taken, LINES, &mut Gate { asked, may }));
+            scope.spawn(move || write_all(taken, &renderer(), &mut Gate { asked, may }));
             queue.push(event());
             let first = lines.recv().expect("the writer writes");
             assert!(first.contains("CreateContainer"), "{first}");
