@@ -202,6 +202,183 @@ fn secrets_in_variables_are_hidden_wherever_they_stand() {
 }
 
 #[test]
+fn annotations_are_hidden_by_pattern_and_copies_of_pods_by_default() {
+    let keys = [
+        "kubectl.kubernetes.io/last-applied-configuration",
+        "example.com/Secret-key",
+        "plain",
+    ];
+    let pod = testing::pod("web", keys.map(|key| (key, "hunter2")));
+    let mut container = testing::container(&pod, "nginx");
+    container.annotations = pod.annotations.clone();
+    let hidden = |config: Value| {
+        let mut config = config;
+        config["events"] = json!(["all", "ValidateContainerAdjustment"]);
+        let line = lines(&config, |logger| {
+            let message = request(|message: &mut api::ValidateContainerAdjustmentRequest| {
+                message.pod = Some(pod.clone()).into();
+                message.container = Some(container.clone()).into();
+                message.adjust.mut_or_insert_default().annotations = pod.annotations.clone();
+            });
+            let _answer = logger.call(&message).answer();
+        })
+        .remove(0);
+        let places = ["pod", "container", "adjust"];
+        let annotations = places.map(|place| line[place]["annotations"].clone());
+        let [pod, container, adjust] = annotations;
+        assert_eq!(pod, container);
+        assert_eq!(pod, adjust);
+        keys.map(|key| pod[key] == "***")
+    };
+    assert_eq!(hidden(json!({})), [true, false, false]);
+    let patterns = json!({"redact_annotations": ["*secret*"]});
+    assert_eq!(hidden(patterns), [false, true, false]);
+    assert_eq!(hidden(json!({"redact_annotations": []})), [false; 3]);
+    assert_eq!(hidden(json!({"redact_annotations": ["*"]})), [true; 3]);
+}
+
+#[test]
+fn variables_can_be_shown_but_those_that_are_named() {
+    let pod = testing::pod("web", []);
+    let mut container = testing::container(&pod, "nginx");
+    container.env = vec!["PATH=/bin".to_owned(), "TOKEN=x".to_owned()];
+    let config = json!({"redact_env": ["*token*"]});
+    let lines = lines(&config, |logger| {
+        call_all!(logger, pod, container, StartContainerRequest);
+    });
+    let env = &lines[0]["container"]["env"];
+    assert_eq!(*env, json!(["PATH=/bin", "TOKEN=***"]));
+}
+
+/// Pods by namespace and labels, and which are written about.
+#[test]
+fn pods_are_chosen_by_namespace_and_labels() {
+    let pod = |namespace: &str, labels: &[(&str, &str)]| {
+        let mut pod = testing::pod(namespace, []);
+        namespace.clone_into(&mut pod.namespace);
+        let labels = labels
+            .iter()
+            .map(|(key, value)| ((*key).into(), (*value).into()));
+        pod.labels = labels.collect();
+        pod
+    };
+    let pods = [
+        pod("team-a", &[("app", "web-1")]),
+        pod("team-b", &[("app", "db"), ("tier", "back")]),
+        pod("team", &[]),
+        pod("kube-system", &[("app", "web-2")]),
+    ];
+    for (config, chosen) in [
+        (json!({}), vec!["team-a", "team-b", "team", "kube-system"]),
+        (json!({"namespaces": ["team"]}), vec!["team"]),
+        (json!({"namespaces": ["team-*"]}), vec!["team-a", "team-b"]),
+        (
+            json!({"exclude_namespaces": ["kube-*"]}),
+            vec!["team-a", "team-b", "team"],
+        ),
+        (
+            json!({"namespaces": ["team*"], "exclude_namespaces": ["*-b"]}),
+            vec!["team-a", "team"],
+        ),
+        (
+            json!({"labels": {"app": "web-*"}}),
+            vec!["team-a", "kube-system"],
+        ),
+        (
+            json!({"labels": {"app": "*", "tier": "back"}}),
+            vec!["team-b"],
+        ),
+        (json!({"labels": {"app": ""}}), vec![]),
+    ] {
+        let containers: Vec<_> = pods
+            .iter()
+            .map(|pod| testing::container(pod, "c"))
+            .collect();
+        let lines = lines(&config, |logger| {
+            let _answer = logger.synchronize(&pods, &containers).answer();
+            for (pod, container) in pods.iter().zip(&containers) {
+                call_all_pods!(logger, pod, StopPodSandboxRequest);
+                call_all!(logger, pod, container, StopContainerRequest);
+            }
+        });
+        assert_eq!(lines[0]["pod_count"], chosen.len(), "{config}");
+        assert_eq!(lines[0]["container_count"], chosen.len(), "{config}");
+        let namespaces: Vec<&str> = lines[1..]
+            .iter()
+            .map(|line| line["pod"]["namespace"].as_str().unwrap())
+            .collect();
+        let expected: Vec<&str> = chosen.iter().flat_map(|pod| [*pod, *pod]).collect();
+        assert_eq!(namespaces, expected, "{config}");
+    }
+}
+
+#[test]
+fn text_is_one_line_of_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events");
+    let config = json!({"file": path, "format": "text", "queue_bytes": 400});
+    let mut logger = Harness::<Logger>::create(config).unwrap();
+    let pod = testing::pod("web", [("secret", "x")]);
+    let container = testing::container(&pod, "two\nlines");
+    let _answer = logger.synchronize(&[], &[]).answer();
+    call_all_pods!(logger, pod, RunPodSandboxRequest);
+    call_all!(logger, pod, container, StopContainerRequest);
+    let _outcome = logger.call_encoded(Method::UpdatePodSandbox, &[0x1a, 0x01, 0xff]);
+    let large = "x".repeat(500);
+    call_all_pods!(
+        logger,
+        testing::pod("large", [("x", &*large)]),
+        RunPodSandboxRequest
+    );
+    drop(logger);
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(|line| line.split_once(' ').unwrap().1)
+        .collect();
+    assert_eq!(lines[0], "Synchronize pod_count=0 container_count=0");
+    assert_eq!(
+        lines[1],
+        "RunPodSandbox namespace=default pod=web pod_id=web-id"
+    );
+    assert!(
+        lines[2].starts_with(
+            r#"StopContainer namespace=default pod=web pod_id=web-id container="two\nlines" container_id="#
+        ),
+        "{text}"
+    );
+    assert!(lines[3].starts_with("UpdatePodSandbox error="), "{text}");
+    assert_eq!(lines[4..], ["dropped count=1"], "{text}");
+}
+
+#[test]
+fn a_file_is_rotated_and_made_again_when_it_was_moved_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events");
+    let config = json!({"file": path, "rotate_bytes": 4096, "rotate_keep": 3});
+    let mut logger = Harness::<Logger>::create(config.clone()).unwrap();
+    let pods: Vec<_> = (0..40)
+        .map(|i| testing::pod(&format!("pod-{i:02}"), []))
+        .collect();
+    for pod in &pods {
+        call_all_pods!(logger, pod, RunPodSandboxRequest);
+    }
+    drop(logger);
+    let files = ["events.3", "events.2", "events.1", "events"].map(|name| folder.path().join(name));
+    let mut names = Vec::new();
+    for file in files.iter().filter(|file| file.exists()) {
+        assert!(fs::metadata(file).unwrap().len() <= 4096, "{file:?}");
+        let pods = read(file)
+            .into_iter()
+            .map(|line| line["pod"]["name"].clone());
+        names.extend(pods);
+    }
+    assert!(files[2].exists(), "more than 4096 bytes were written");
+    let last: Vec<Value> = pods.iter().map(|pod| json!(pod.name)).collect();
+    assert!(last.ends_with(&names), "{names:?}");
+}
+
+#[test]
 fn a_check_of_adjustments_is_written_with_owners_and_plugins() {
     let lines = lines(&everything(), |logger| {
         let message = request(|message: &mut api::ValidateContainerAdjustmentRequest| {
@@ -380,6 +557,13 @@ fn mistakes_in_the_settings_are_told_by_key_and_all_at_once() {
         "queue": 0,
         "queue_bytes": 0,
         "max_event_bytes": 10,
+        "rotate_bytes": 1,
+        "rotate_keep": 1001,
+        "namespaces": ["a", "a**"],
+        "exclude_namespaces": ["["],
+        "labels": {"app": "***"},
+        "redact_env": ["["],
+        "redact_annotations": ["a", "["],
     }))
     .unwrap_err();
     let mistakes: HashMap<&str, &str> = failure
@@ -394,10 +578,17 @@ fn mistakes_in_the_settings_are_told_by_key_and_all_at_once() {
         [
             &"events[1]",
             &"events[2]",
+            &"exclude_namespaces[0]",
             &"file",
+            &"labels.app",
             &"max_event_bytes",
+            &"namespaces[1]",
             &"queue",
-            &"queue_bytes"
+            &"queue_bytes",
+            &"redact_annotations[1]",
+            &"redact_env[0]",
+            &"rotate_bytes",
+            &"rotate_keep",
         ]
     );
     assert!(mistakes["file"].contains("No such file"), "{mistakes:?}");
@@ -405,6 +596,8 @@ fn mistakes_in_the_settings_are_told_by_key_and_all_at_once() {
 
     for config in [
         json!({"events": []}),
+        json!({"namespaces": []}),
+        json!({"format": "yaml"}),
         json!({"file": "/dev/null"}),
         json!({"file": "x"}),
     ] {
