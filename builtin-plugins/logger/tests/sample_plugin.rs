@@ -123,15 +123,18 @@ fn resources() -> api::LinuxResources {
 
 /// The record of a message, but for its time.
 fn record<M: RequestMessage>(message: &M) -> Value {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("there is room for a folder");
     let path = folder.path().join("events");
     let config = json!({"file": path, "events": ["all", "ValidateContainerAdjustment"]});
-    let mut logger = Harness::<Logger>::create(config).unwrap();
+    let mut logger = Harness::<Logger>::create(config).expect("the settings are fine");
     let _outcome = logger.call(message);
     drop(logger);
-    let text = std::fs::read_to_string(path).unwrap();
-    let mut record: Value = serde_json::from_str(&text).unwrap();
-    record.as_object_mut().unwrap().remove("time").unwrap();
+    let text = std::fs::read_to_string(path).expect("the logger made the file");
+    let mut record: Value = serde_json::from_str(&text).expect("there is one line");
+    let time = record
+        .as_object_mut()
+        .and_then(|fields| fields.remove("time"));
+    time.expect("each record has a time");
     record
 }
 

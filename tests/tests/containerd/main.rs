@@ -5,4 +5,5 @@ mod faults;
 mod harness;
 mod hooks;
 mod log;
+mod logger;
 mod updates;
