@@ -373,6 +373,73 @@ typedef struct nrih_update_result {
                        const uint8_t *data, size_t len);
 } nrih_update_result;
 
+/*
+ * "nrih.command/1": commands of the component's own, for an admin:
+ * `nri-host component NAME ARGS...`.
+ *
+ * The program loads the library into a process for this one command, apart from
+ * the daemon, and calls no other function of the component in it: no create, no
+ * handle. Standard input, output and error are the admin's. There is no time
+ * limit; signals have their default effect, save for SIGPIPE, which is ignored.
+ * The process ends by _exit when the function has returned.
+ */
+#define NRIH_COMMAND_ID "nrih.command/1"
+
+/* The streams that a command writes to. */
+#define NRIH_STREAM_OUTPUT 1u
+#define NRIH_STREAM_ERROR 2u
+
+/* A text. It stands in arrays, so it never grows. */
+typedef struct nrih_text {
+  const char *data;
+  size_t len;
+} nrih_text;
+
+/*
+ * One command to be run.
+ * ownership: it and all that it points to are valid until run returns
+ */
+typedef struct nrih_command_call {
+  uint32_t struct_size;
+  uint32_t reserved;      /* 0 */
+  void *ctx;              /* handed to write */
+  const nrih_text *args;  /* the command's name, and what followed it */
+  size_t args_count;      /* at least 1 */
+  const char *config;     /* as in nrih_create_args */
+  size_t config_len;
+  /*
+   * Writes all of data to NRIH_STREAM_OUTPUT or NRIH_STREAM_ERROR.
+   * thread:    any, until run returns
+   * ownership: data is read before the call returns
+   * failure:   NRIH_FAILED: nobody reads the stream any more, or it cannot be
+   *            written to; the host tells the admin, the command is to end.
+   *            NRIH_UNSUPPORTED: another stream
+   */
+  int32_t (*write)(void *ctx, uint32_t stream, const uint8_t *data, size_t len);
+} nrih_command_call;
+
+typedef struct nrih_command {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /*
+   * Names the commands, by calling tell with each and one line of help.
+   * thread:    the main thread of a process for one command
+   * ownership: the strings are copied before tell returns
+   * failure:   none
+   */
+  void (*list)(void *ctx, void (*tell)(void *ctx, const char *name,
+                                       size_t name_len, const char *help,
+                                       size_t help_len));
+  /*
+   * Runs a command. What goes wrong is written to NRIH_STREAM_ERROR.
+   * thread:    the main thread of a process for one command
+   * returns:   0 to 255: the exit status of the process. NRIH_UNSUPPORTED: there
+   *            is no such command, and nothing was written; the host says so.
+   *            Any other value counts as the exit status 1.
+   */
+  int32_t (*run)(const nrih_command_call *call);
+} nrih_command;
+
 /* ---- interfaces of the host ---------------------------------------------- */
 
 /* "nrih.config-error/1": says which key of the configuration is wrong, so that
@@ -392,6 +459,52 @@ typedef struct nrih_config_error {
   void (*report)(void *ctx, const char *key, size_t key_len,
                  const char *message, size_t message_len);
 } nrih_config_error;
+
+/*
+ * "nrih.health/1": what an instance says of itself, to be shown to whoever asks
+ * the host for its status.
+ *
+ * The component pushes it. If the host asked for it instead, it would have to
+ * call the component from a thread that is not the instance's, or wait until
+ * that thread is free, which is never when the answer matters most.
+ */
+#define NRIH_HEALTH_ID "nrih.health/1"
+
+/* Something that is not as it should be. */
+typedef struct nrih_health_problem {
+  const char *message;
+  size_t message_len;
+  const char *file; /* what it is about, such as a path; len 0: nothing */
+  size_t file_len;
+  uint32_t line; /* in this file, from 1; 0: none */
+  uint32_t reserved; /* 0 */
+} nrih_health_problem;
+
+typedef struct nrih_health_report {
+  uint32_t struct_size;
+  uint32_t problem_size; /* sizeof(nrih_health_problem), by which they grow */
+  const char *summary;   /* one line, such as "12 hooks from 2 directories" */
+  size_t summary_len;
+  const nrih_health_problem *problems;
+  size_t problems_count; /* 0: all is well */
+} nrih_health_report;
+
+typedef struct nrih_health {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /*
+   * Takes the place of what was reported before. It lasts until the instance is
+   * destroyed. Problems do not change what the host does with the component.
+   * thread:    any
+   * state:     any time from the start of create
+   * ownership: everything is copied before the call returns
+   * failure:   NRIH_FAILED: report cannot be read; what was reported before
+   *            stays. NRIH_DEAD. Of each text 1 KiB is kept, of the problems
+   *            the first 100 and how many there are; control characters become
+   *            spaces.
+   */
+  int32_t (*report)(void *ctx, const nrih_health_report *report);
+} nrih_health;
 
 /* ---- a note in C --------------------------------------------------------- */
 

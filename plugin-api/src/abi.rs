@@ -8,7 +8,11 @@
     reason = "a descriptor holds raw pointers and must be shared all the same"
 )]
 
+mod interfaces;
+
 use std::ffi::{c_char, c_void};
+
+pub use interfaces::*;
 
 /// Major version of the border. It is part of [`COMPONENT_SYMBOL`].
 pub const ABI_MAJOR: u16 = 1;
@@ -221,67 +225,6 @@ pub struct Descriptor {
 // SAFETY: a descriptor is a constant of the library: its pointers lead to constants and functions
 // that live as long as the library, which is never unloaded.
 unsafe impl Sync for Descriptor {}
-
-/// Id of [`MethodsInterface`].
-pub const METHODS_ID: &str = "nrih.methods/1";
-
-/// `nrih_methods`: narrows the methods of one instance.
-#[derive(Debug)]
-#[repr(C)]
-pub struct MethodsInterface {
-    /// Size of this struct in bytes.
-    pub struct_size: u32,
-    /// Zero.
-    pub reserved: u32,
-    /// Returns the methods that the instance wants.
-    pub methods: Option<unsafe extern "C" fn(instance: *mut c_void) -> u64>,
-}
-
-/// Id of [`UpdateResultInterface`].
-pub const UPDATE_RESULT_ID: &str = "nrih.update-result/1";
-
-/// `nrih_update_result`: what came of requests to [`HostTable::update_containers`].
-#[derive(Debug)]
-#[repr(C)]
-pub struct UpdateResultInterface {
-    /// Size of this struct in bytes.
-    pub struct_size: u32,
-    /// Zero.
-    pub reserved: u32,
-    /// Tells the result of the request with this cookie.
-    pub on_result: Option<
-        unsafe extern "C" fn(
-            instance: *mut c_void,
-            cookie: u64,
-            status: Status,
-            data: *const u8,
-            len: usize,
-        ) -> Status,
-    >,
-}
-
-/// Id of [`ConfigErrorInterface`].
-pub const CONFIG_ERROR_ID: &str = "nrih.config-error/1";
-
-/// `nrih_config_error`: says which key of the configuration is wrong.
-#[derive(Debug)]
-#[repr(C)]
-pub struct ConfigErrorInterface {
-    /// Size of this struct in bytes.
-    pub struct_size: u32,
-    /// Zero.
-    pub reserved: u32,
-    /// Reports one mistake.
-    pub report: Option<
-        unsafe extern "C" fn(
-            ctx: *mut c_void,
-            key: *const u8,
-            key_len: usize,
-            message: *const u8,
-            message_len: usize,
-        ),
-    >,
-}
 
 /// Log levels (`NRIH_LOG_...`).
 pub mod log_level {

@@ -10,7 +10,7 @@ use crate::request::{
     StopContainer, StopPodSandbox, Synchronize, UpdateContainer, UpdatePodSandbox,
     ValidateContainerAdjustment,
 };
-use crate::{Adjustment, Error, Host, UpdateResult, Updates};
+use crate::{Adjustment, Command, Error, Host, UpdateResult, Updates};
 
 /// The configuration of a component that has nothing to configure: any key is a mistake.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -48,6 +48,9 @@ pub trait Component: Sized + 'static {
     /// `#[serde(deny_unknown_fields)]`, so that a mistyped key is found; [`NoConfig`] if there is
     /// nothing to configure.
     type Config: DeserializeOwned;
+
+    /// The commands of its own: `nri-host component NAME COMMAND ARGS...`.
+    const COMMANDS: &'static [Command<Self>] = &[];
 
     /// Makes an instance. The host waits 5 s for it.
     ///

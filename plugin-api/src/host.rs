@@ -10,6 +10,7 @@ use crate::abi::Status;
 use crate::adjust::Updates;
 use crate::api;
 use crate::export::HostFunctions;
+use crate::health::Health;
 use crate::logging::{self, Attached};
 use crate::update_result::UpdateId;
 
@@ -116,6 +117,16 @@ impl Host {
             Status::TRY_LATER => Err(UpdateError::QueueFull),
             Status::DEAD => Err(UpdateError::Ended),
             _ => Err(UpdateError::Refused),
+        }
+    }
+
+    /// Says how the instance is, in place of what it said before. `nri-host status` shows it until
+    /// the instance ends.
+    ///
+    /// From any thread. A host that does not show it does not get it.
+    pub fn report_health(&self, health: &Health) {
+        if self.is_alive() {
+            self.inner.functions.report_health(health);
         }
     }
 

@@ -5,7 +5,8 @@
 //! * [`Component`] and the attribute [`macro@component`]: what an author writes.
 //! * [`request`]: what is asked. [`annotations`]: which annotation counts for a container.
 //! * [`Adjustment`], [`Updates`]: what is answered. [`Error`]: what else is answered.
-//! * [`Host`]: what a component can ask for.
+//! * [`Host`]: what a component can ask for. [`Health`]: what it can say of itself.
+//! * [`Command`]: what an admin can have it do.
 //! * [`testing`]: a host for tests.
 //! * [`api`]: the messages of NRI. [`abi`] and [`export`]: the border to the host.
 #![deny(missing_docs)]
@@ -17,9 +18,11 @@ pub mod abi;
 mod adjust;
 pub mod annotations;
 pub mod api;
+mod command;
 mod component;
 mod error;
 pub mod export;
+mod health;
 mod host;
 mod logging;
 mod method_set;
@@ -32,8 +35,10 @@ pub use abi::Method;
 pub use adjust::{
     Adjustment, AdjustmentError, ContainerUpdate, Device, DeviceKind, Item, Mount, Updates,
 };
+pub use command::{Command, CommandFn, CommandStatus, Output};
 pub use component::{Component, NoConfig};
 pub use error::{ConfigMistake, ConfigMistakes, Error};
+pub use health::{Health, HealthProblem};
 pub use host::{Host, UpdateError};
 pub use logging::Attached;
 pub use method_set::MethodSet;

@@ -1,7 +1,11 @@
 //! What a component does is what the host gets to see: through the exported functions.
 
+#[path = "border/commands.rs"]
+mod commands;
 #[path = "border/config.rs"]
 mod config;
+#[path = "border/health.rs"]
+mod health;
 #[path = "border/logs.rs"]
 mod logs;
 #[path = "border/outcomes.rs"]

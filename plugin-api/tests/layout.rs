@@ -64,7 +64,23 @@ fn expected_structs() -> Expectations {
     expect_layout!(expected, abi::UpdateResultInterface = "nrih_update_result" {
         struct_size, reserved, on_result,
     });
+    expect_layout!(expected, abi::Text = "nrih_text" { data, len });
+    expect_layout!(expected, abi::CommandCall = "nrih_command_call" {
+        struct_size, reserved, ctx, args, args_count, config, config_len, write,
+    });
+    expect_layout!(expected, abi::CommandInterface = "nrih_command" {
+        struct_size, reserved, list, run,
+    });
     expect_layout!(expected, abi::ConfigErrorInterface = "nrih_config_error" {
+        struct_size, reserved, report,
+    });
+    expect_layout!(expected, abi::HealthProblem = "nrih_health_problem" {
+        message, message_len, file, file_len, line, reserved,
+    });
+    expect_layout!(expected, abi::HealthReport = "nrih_health_report" {
+        struct_size, problem_size, summary, summary_len, problems, problems_count,
+    });
+    expect_layout!(expected, abi::HealthInterface = "nrih_health" {
         struct_size, reserved, report,
     });
     expected
@@ -83,7 +99,7 @@ fn c_method_name(method: Method) -> String {
 }
 
 fn expected_constants() -> Expectations {
-    let numbers: [(&str, i128); 20] = [
+    let numbers: [(&str, i128); 22] = [
         ("NRIH_ABI_MAJOR", abi::ABI_MAJOR.into()),
         ("NRIH_ABI_MINOR", abi::ABI_MINOR.into()),
         ("NRIH_MAGIC", abi::MAGIC.into()),
@@ -104,6 +120,8 @@ fn expected_constants() -> Expectations {
         ("NRIH_LOG_INFO", log_level::INFO.into()),
         ("NRIH_LOG_DEBUG", log_level::DEBUG.into()),
         ("NRIH_LOG_TRACE", log_level::TRACE.into()),
+        ("NRIH_STREAM_OUTPUT", abi::STREAM_OUTPUT.into()),
+        ("NRIH_STREAM_ERROR", abi::STREAM_ERROR.into()),
     ];
     let mut expected: Expectations = numbers
         .into_iter()
@@ -130,6 +148,8 @@ fn expected_texts() -> Expectations {
         ("NRIH_METHODS_ID", abi::METHODS_ID),
         ("NRIH_UPDATE_RESULT_ID", abi::UPDATE_RESULT_ID),
         ("NRIH_CONFIG_ERROR_ID", abi::CONFIG_ERROR_ID),
+        ("NRIH_COMMAND_ID", abi::COMMAND_ID),
+        ("NRIH_HEALTH_ID", abi::HEALTH_ID),
     ]
     .into_iter()
     .map(|(name, text)| (name.to_owned(), text.to_owned()))

@@ -10,11 +10,12 @@ use super::Exported;
 use super::HostFunctions;
 use super::answer::{Answer, answer};
 use super::barrier::{Panicked, guarded};
+use super::command;
 use super::create;
 use super::table::read_field;
 use crate::abi::{
-    CreateArgs, HostTable, METHODS_ID, Method, MethodsInterface, Request, Status, UPDATE_RESULT_ID,
-    UpdateResultInterface, struct_size,
+    COMMAND_ID, CommandInterface, CreateArgs, HostTable, METHODS_ID, Method, MethodsInterface,
+    Request, Status, UPDATE_RESULT_ID, UpdateResultInterface, struct_size,
 };
 use crate::host::Host;
 use crate::logging;
@@ -32,7 +33,7 @@ struct Instance<T> {
 /// # Safety
 ///
 /// `data` is null, or points to `len` bytes that stay as they are for `'a`.
-unsafe fn bytes<'a>(data: *const u8, len: usize) -> &'a [u8] {
+pub(super) unsafe fn bytes<'a>(data: *const u8, len: usize) -> &'a [u8] {
     if data.is_null() {
         return &[];
     }
@@ -240,6 +241,10 @@ pub(super) unsafe extern "C" fn get_interface<T: Exported>(
     }
     if id == UPDATE_RESULT_ID.as_bytes() {
         let interface: *const UpdateResultInterface = const { &update_result_interface::<T>() };
+        return interface.cast();
+    }
+    if id == COMMAND_ID.as_bytes() && !T::COMMANDS.is_empty() {
+        let interface: *const CommandInterface = const { &command::interface::<T>() };
         return interface.cast();
     }
     std::ptr::null()

@@ -29,7 +29,7 @@ fn make<T: Component>(host: &Host, config: &[u8]) -> Result<T, Error> {
 }
 
 /// Reads the configuration; what is wrong with it is told by key.
-fn parse_config<C: serde::de::DeserializeOwned>(config: &[u8]) -> Result<C, Error> {
+pub(super) fn parse_config<C: serde::de::DeserializeOwned>(config: &[u8]) -> Result<C, Error> {
     let mut json = serde_json::Deserializer::from_slice(config);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let key = key_of(error.path());

@@ -10,6 +10,7 @@
 mod answer;
 mod barrier;
 mod border;
+mod command;
 mod create;
 mod table;
 

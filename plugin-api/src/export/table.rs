@@ -3,7 +3,11 @@
 use std::ffi::c_void;
 use std::mem::offset_of;
 
-use crate::abi::{CONFIG_ERROR_ID, ConfigErrorInterface, HostTable, Status};
+use crate::abi::{
+    CONFIG_ERROR_ID, ConfigErrorInterface, HEALTH_ID, HealthInterface, HealthProblem, HealthReport,
+    HostTable, Status, struct_size,
+};
+use crate::health::Health;
 
 /// Reads a field of a struct of the other side, if it ends within the size that its maker wrote.
 ///
@@ -113,19 +117,61 @@ impl HostFunctions {
         }
     }
 
+    /// Reports what the instance says of itself, if the host wants to know.
+    pub(crate) fn report_health(&self, health: &Health) {
+        let Some(report) = self.health_function() else {
+            return;
+        };
+        let problems: Vec<HealthProblem> = health
+            .problems
+            .iter()
+            .map(|problem| {
+                let file = problem.file.as_deref().unwrap_or_default();
+                HealthProblem {
+                    message: problem.message.as_ptr(),
+                    message_len: problem.message.len(),
+                    file: file.as_ptr(),
+                    file_len: file.len(),
+                    line: problem.line.unwrap_or(0),
+                    reserved: 0,
+                }
+            })
+            .collect();
+        let health = HealthReport {
+            struct_size: struct_size::<HealthReport>(),
+            problem_size: struct_size::<HealthProblem>(),
+            summary: health.summary.as_ptr(),
+            summary_len: health.summary.len(),
+            problems: problems.as_ptr(),
+            problems_count: problems.len(),
+        };
+        // SAFETY: as for `log`; what the report points to outlives the call.
+        unsafe { report(self.ctx, &raw const health) };
+    }
+
     fn config_error_function(&self) -> Option<ConfigErrorFn> {
+        let (interface, size) = self.interface::<ConfigErrorInterface>(CONFIG_ERROR_ID)?;
+        read_field!(interface, size, ConfigErrorInterface, report)?
+    }
+
+    fn health_function(&self) -> Option<HealthFn> {
+        let (interface, size) = self.interface::<HealthInterface>(HEALTH_ID)?;
+        read_field!(interface, size, HealthInterface, report)?
+    }
+
+    /// The struct with this id, and its size. `I` is the layout that the header gives it.
+    fn interface<I>(&self, id: &str) -> Option<(*const I, u32)> {
         let get_interface = self.get_interface?;
-        let id = CONFIG_ERROR_ID;
         // SAFETY: as for `log`.
         let interface = unsafe { get_interface(self.ctx, id.as_ptr(), id.len()) };
-        let interface = interface.cast::<ConfigErrorInterface>();
         if interface.is_null() {
             return None;
         }
-        // SAFETY: not null, so it is the struct with this id, which begins with its size.
-        let size = unsafe { (&raw const (*interface).struct_size).read() };
-        read_field!(interface, size, ConfigErrorInterface, report)?
+        // SAFETY: not null, and every interface begins with its size.
+        let size = unsafe { interface.cast::<u32>().read() };
+        Some((interface.cast(), size))
     }
 }
 
 type ConfigErrorFn = unsafe extern "C" fn(*mut c_void, *const u8, usize, *const u8, usize);
+type HealthFn = unsafe extern "C" fn(*mut c_void, *const HealthReport) -> Status;

@@ -9,12 +9,12 @@ use std::slice;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{CreateFailure, LogLevel, LogLine};
-use crate::ConfigMistake;
 use crate::abi::{
-    self, CONFIG_ERROR_ID, ConfigErrorInterface, CreateArgs, Descriptor, HostTable, METHODS_ID,
-    Method, MethodsInterface, Request, Status, UPDATE_RESULT_ID, UpdateResultInterface,
-    struct_size,
+    self, CONFIG_ERROR_ID, ConfigErrorInterface, CreateArgs, Descriptor, HEALTH_ID,
+    HealthInterface, HealthReport, HostTable, METHODS_ID, Method, MethodsInterface, Request,
+    Status, UPDATE_RESULT_ID, UpdateResultInterface, struct_size,
 };
+use crate::{ConfigMistake, Health, HealthProblem};
 
 /// The largest answer that a host takes, in bytes.
 const MAX_REPLY: usize = (4 << 20) - (1 << 10);
@@ -32,6 +32,7 @@ pub(super) struct Recorded {
     /// Cookies and requests.
     pub(super) updates: Vec<(u64, Vec<u8>)>,
     pub(super) mistakes: Vec<ConfigMistake>,
+    pub(super) health: Option<Health>,
     /// Tokens that can be replied to.
     waiting: Option<u64>,
     pub(super) reply: Option<(Status, Vec<u8>)>,
@@ -239,7 +240,7 @@ unsafe fn copy(data: *const u8, len: usize) -> Vec<u8> {
 /// # Safety
 ///
 /// As for [`copy`].
-unsafe fn copy_text(data: *const u8, len: usize) -> String {
+pub(super) unsafe fn copy_text(data: *const u8, len: usize) -> String {
     // SAFETY: as the caller vouches.
     String::from_utf8_lossy(&unsafe { copy(data, len) }).into_owned()
 }
@@ -295,11 +296,48 @@ unsafe extern "C" fn get_interface(_: *mut c_void, id: *const u8, len: usize) ->
         reserved: 0,
         report: Some(report),
     };
+    const HEALTH: &HealthInterface = &HealthInterface {
+        struct_size: struct_size::<HealthInterface>(),
+        reserved: 0,
+        report: Some(report_health),
+    };
     // SAFETY: the component hands over a text.
-    if unsafe { copy_text(id, len) } == CONFIG_ERROR_ID {
-        return std::ptr::from_ref(CONFIG_ERROR).cast();
+    match unsafe { copy_text(id, len) }.as_str() {
+        CONFIG_ERROR_ID => std::ptr::from_ref(CONFIG_ERROR).cast(),
+        HEALTH_ID => std::ptr::from_ref(HEALTH).cast(),
+        _ => std::ptr::null(),
     }
-    std::ptr::null()
+}
+
+unsafe extern "C" fn report_health(ctx: *mut c_void, report: *const HealthReport) -> Status {
+    // SAFETY: the SDK hands over a report of this version, and problems with it.
+    let (report, problems) = unsafe {
+        let report = &*report;
+        let problems = slice::from_raw_parts(report.problems, report.problems_count);
+        (report, problems)
+    };
+    let problems = problems.iter().map(|problem| {
+        // SAFETY: the SDK hands over two texts.
+        let (message, file) = unsafe {
+            (
+                copy_text(problem.message, problem.message_len),
+                copy_text(problem.file, problem.file_len),
+            )
+        };
+        HealthProblem {
+            message,
+            file: Some(file).filter(|file| !file.is_empty()),
+            line: Some(problem.line).filter(|line| *line > 0),
+        }
+    });
+    let health = Health {
+        // SAFETY: as above.
+        summary: unsafe { copy_text(report.summary, report.summary_len) },
+        problems: problems.collect(),
+    };
+    // SAFETY: the component hands over its context.
+    unsafe { recorded(ctx) }.health = Some(health);
+    Status::OK
 }
 
 unsafe extern "C" fn report(

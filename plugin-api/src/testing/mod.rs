@@ -29,12 +29,14 @@
 //! ```
 
 mod border;
+mod command;
 mod outcome;
 mod samples;
 
 use std::fmt;
 use std::marker::PhantomData;
 
+pub use command::{CommandOutcome, commands, run_command};
 pub use outcome::{CreateFailure, FailureKind, LogLevel, LogLine, Outcome};
 use protobuf::{Message, MessageField};
 pub use samples::{container, pod};
@@ -44,6 +46,7 @@ pub use serde_json::{Value, json};
 use crate::abi::{Method, Status};
 use crate::api;
 use crate::export::{Exported, descriptor};
+use crate::health::Health;
 use crate::method_set::MethodSet;
 use crate::request::RequestMessage;
 use crate::update_result::UpdateId;
@@ -218,6 +221,11 @@ impl<T: Exported> Harness<T> {
     /// All lines that the instance logged so far.
     pub fn logs(&self) -> Vec<LogLine> {
         self.instance.recorded().logs.clone()
+    }
+
+    /// What the instance said of itself last, with [`Host::report_health`](crate::Host::report_health).
+    pub fn health(&self) -> Option<Health> {
+        self.instance.recorded().health.clone()
     }
 
     /// Takes the requests of [`Host::update_containers`](crate::Host::update_containers) so far.
