@@ -3,28 +3,38 @@
 /// Why the process ends. The numbers are a promise to scripts and unit files; those from 64 on are
 /// the ones of `sysexits.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum ExitReason {
     /// All went well.
-    Done = 0,
+    Done,
     /// Something failed that no other status is for.
-    Failure = 1,
+    Failure,
     /// The command line is wrong, or names a component that is not there.
-    Usage = 64,
+    Usage,
     /// A file is not what it should be.
-    BadFile = 65,
+    BadFile,
     /// The daemon is not running, or does not answer.
-    Unavailable = 69,
+    Unavailable,
     /// A component is stuck, and `on_stuck` asks for a new start of the host.
-    Stuck = 75,
+    Stuck,
     /// The configuration is wrong.
-    BadConfig = 78,
+    BadConfig,
+    /// A component's own command ended with this status.
+    Command(u8),
 }
 
 impl ExitReason {
     /// The exit status.
     pub fn status(self) -> u8 {
-        self as u8
+        match self {
+            Self::Done => 0,
+            Self::Failure => 1,
+            Self::Usage => 64,
+            Self::BadFile => 65,
+            Self::Unavailable => 69,
+            Self::Stuck => 75,
+            Self::BadConfig => 78,
+            Self::Command(status) => status,
+        }
     }
 }
 
@@ -42,6 +52,7 @@ mod tests {
             (ExitReason::Unavailable, 69),
             (ExitReason::Stuck, 75),
             (ExitReason::BadConfig, 78),
+            (ExitReason::Command(7), 7),
         ] {
             assert_eq!(reason.status(), status);
         }

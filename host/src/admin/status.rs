@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::component::border::NotCreated;
 use crate::component::counters::Counts;
+use crate::component::health::Health;
 use crate::component::outbox::UpdateCounts;
 use crate::component::seat::{Absence, Condition};
 use crate::supervisor::{Absent, Member, SessionState};
@@ -141,6 +142,8 @@ pub struct ComponentStatus {
     pub events: Option<u32>,
     /// Its last failure.
     pub last_error: Option<String>,
+    /// What it says of itself.
+    pub health: Option<Health>,
     /// For how long it will not be called any more, in seconds, if it is in quarantine. It may be
     /// in another state at the same time, such as without a session.
     pub quarantine_left_seconds: Option<u64>,
@@ -226,6 +229,7 @@ impl ComponentStatus {
             version: library.map(|library| library.version.clone()),
             events: configured.map(|configured| configured.events),
             last_error: member.seat.last_error(),
+            health: member.seat.health.get(),
             quarantine_left_seconds: quarantined_until
                 .map(|until| until.saturating_duration_since(Instant::now()).as_secs()),
             counts: Some(member.seat.counters.counts()),

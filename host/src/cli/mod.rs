@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod check;
+mod component;
 mod daemon;
 mod inspect;
 mod logging;
@@ -71,6 +72,9 @@ enum Command {
     Status(status::StatusArgs),
     /// Call a component again that is in quarantine or could not be created
     Reset(reset::ResetArgs),
+    /// Run a command that a component brings with it; without one, list those that it has
+    #[command(long_about = component::ABOUT)]
+    Component(component::ComponentArgs),
     /// What the program runs in a process apart; not for people
     #[command(hide = true)]
     Child(child::ChildArgs),
@@ -97,6 +101,7 @@ pub fn main() -> ExitReason {
         Command::Inspect(args) => inspect::inspect(&args, &mut out),
         Command::Status(args) => status::status(&cli.common, &args, &mut out),
         Command::Reset(args) => reset::reset(&cli.common, args, &mut out),
+        Command::Component(args) => component::component(&cli.common, &args, &mut out),
         Command::Child(args) => child(&args),
     };
     match out.flush() {

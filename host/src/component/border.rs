@@ -13,6 +13,7 @@ use nri_plugin_api::abi::{
 use tracing::level_filters::LevelFilter;
 
 use super::context::{ConfigError, Context, MAX_REPLY, Replied, Reply};
+use super::health::LastHealth;
 use super::inspect::Digest;
 use super::load::Library;
 use super::outbox::{Outbox, UpdateResult};
@@ -80,8 +81,8 @@ pub struct Handled {
 }
 
 impl Instance {
-    /// Calls `create`. `outbox` takes the instance's updates; `spare` keeps the context of one that
-    /// failed, for the next.
+    /// Calls `create`. `outbox` takes the instance's updates, `health` what it says of itself; `spare`
+    /// keeps the context of one that failed, for the next.
     ///
     /// # Errors
     ///
@@ -90,11 +91,12 @@ impl Instance {
         library: &Arc<Library>,
         blueprint: &Blueprint,
         outbox: &Arc<Outbox>,
+        health: &Arc<LastHealth>,
         spare: &mut Option<&'static Context>,
     ) -> Result<Self, NotCreated> {
-        let context = spare
-            .take()
-            .unwrap_or_else(|| Context::leak(&blueprint.name, Arc::clone(outbox)));
+        let context = spare.take().unwrap_or_else(|| {
+            Context::leak(&blueprint.name, Arc::clone(outbox), Arc::clone(health))
+        });
         let args = CreateArgs {
             struct_size: struct_size::<CreateArgs>(),
             index: u32::from(blueprint.index),

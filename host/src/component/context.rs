@@ -8,14 +8,18 @@
     reason = "these functions are called by components with raw pointers"
 )]
 
+mod health;
+
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nri_plugin_api::abi::{
-    ABI_MAJOR, ABI_MINOR, CONFIG_ERROR_ID, ConfigErrorInterface, HostTable, Status, log_level,
+    ABI_MAJOR, ABI_MINOR, CONFIG_ERROR_ID, ConfigErrorInterface, HEALTH_ID, HostTable, Status,
+    log_level,
 };
 
+use super::health::LastHealth;
 use super::outbox::{Full, Outbox};
 use super::policy::cut;
 use crate::lock::lock;
@@ -72,6 +76,7 @@ pub struct Context {
     state: Mutex<State>,
     log: Mutex<LogBudget>,
     outbox: Arc<Outbox>,
+    health: Arc<LastHealth>,
 }
 
 // SAFETY: the only pointer in it, `table.ctx`, leads to the context itself, which is never freed
@@ -104,8 +109,8 @@ struct LogBudget {
 
 impl Context {
     /// A context that lives as long as the process. `name` is what its log lines go under, `outbox`
-    /// takes its updates.
-    pub fn leak(name: &str, outbox: Arc<Outbox>) -> &'static Self {
+    /// takes its updates, `health` what it says of itself.
+    pub fn leak(name: &str, outbox: Arc<Outbox>, health: Arc<LastHealth>) -> &'static Self {
         let context = Box::into_raw(Box::new(Self {
             table: HostTable {
                 struct_size: u32::try_from(size_of::<HostTable>()).expect("48 bytes"),
@@ -132,6 +137,7 @@ impl Context {
                 dropped: 0,
             }),
             outbox,
+            health,
         }));
         // SAFETY: just allocated, never freed, and nobody else knows it yet; from here on it is only
         // shared.
@@ -184,11 +190,13 @@ impl Context {
         lock(&self.state).expect(NO_REQUEST);
     }
 
-    /// The instance was destroyed. What it asked for and was not sent is dropped.
+    /// The instance was destroyed. What it asked for and was not sent is dropped, and what it said of
+    /// itself is forgotten.
     pub fn bury(&self) {
         let mut state = lock(&self.state);
         state.dead = true;
         self.outbox.clear();
+        self.health.clear();
     }
 
     fn take_log(&self, level: u32, line: &str) {
@@ -288,7 +296,7 @@ unsafe fn context<'a>(ctx: *mut c_void) -> Option<&'a Context> {
 /// # Safety
 ///
 /// A non-null `data` leads to `len` readable bytes that do not change while `'a` lasts.
-unsafe fn bytes<'a>(data: *const u8, len: usize) -> Option<&'a [u8]> {
+pub(super) unsafe fn bytes<'a>(data: *const u8, len: usize) -> Option<&'a [u8]> {
     if len == 0 {
         return Some(&[]);
     }
@@ -334,6 +342,7 @@ unsafe extern "C" fn get_interface(_ctx: *mut c_void, id: *const u8, len: usize)
     // SAFETY: the header binds the component to pass a readable id.
     match unsafe { bytes(id, len) } {
         Some(id) if id == CONFIG_ERROR_ID.as_bytes() => (&raw const CONFIG_ERROR).cast(),
+        Some(id) if id == HEALTH_ID.as_bytes() => (&raw const health::HEALTH).cast(),
         _ => std::ptr::null(),
     }
 }
@@ -374,9 +383,9 @@ unsafe extern "C" fn report_config_error(
 mod tests {
     use super::*;
 
-    fn context() -> &'static Context {
+    pub(super) fn context() -> &'static Context {
         let outbox = Outbox::new("10-test".into(), Arc::default());
-        Context::leak("test", Arc::new(outbox))
+        Context::leak("test", Arc::new(outbox), Arc::default())
     }
 
     fn send(context: &'static Context, token: u64, data: *const u8, len: usize) -> Status {

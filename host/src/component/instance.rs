@@ -88,9 +88,12 @@ impl Worker<'_> {
     fn create(&mut self) -> Option<Instance> {
         let created = self.load().and_then(|library| {
             let Seat {
-                blueprint, outbox, ..
+                blueprint,
+                outbox,
+                health,
+                ..
             } = self.seat;
-            Instance::create(&library, blueprint, outbox, &mut self.spare)
+            Instance::create(&library, blueprint, outbox, health, &mut self.spare)
         });
         match created {
             Ok(instance) => {

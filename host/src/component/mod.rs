@@ -13,12 +13,16 @@
 //! | [`policy`] | what the runtime is told |
 //! | [`quarantine`] | leaves a component alone that fails again and again |
 //! | [`outbox`] | updates that a component asks for outside requests |
+//! | [`health`] | what a component says of itself |
+//! | [`command`] | a component's own commands, in a process of their own |
 //! | [`counters`], [`clock`] | what is counted, and the clock of deadlines |
 
 pub mod border;
 pub mod clock;
+pub mod command;
 pub mod context;
 pub mod counters;
+pub mod health;
 pub mod inspect;
 pub mod instance;
 pub mod load;

@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 use super::border::{Blueprint, NotCreated};
 use super::clock;
 use super::counters::Counters;
+use super::health::LastHealth;
 use super::load::Library;
 use super::outbox::Outbox;
 use super::policy::{Failure, Outcome, Policy, Subject};
@@ -94,6 +95,8 @@ pub struct Seat {
     pub quarantine: Quarantine,
     /// Its updates outside requests.
     pub outbox: Arc<Outbox>,
+    /// What the instance says of itself.
+    pub health: Arc<LastHealth>,
     out_of_step: AtomicBool,
     last_error: Mutex<Option<String>>,
     library: OnceLock<Arc<Library>>,
@@ -141,6 +144,7 @@ impl Seat {
             counters: Counters::default(),
             quarantine: Quarantine::new(quarantine),
             outbox: Arc::new(outbox),
+            health: Arc::default(),
             out_of_step: AtomicBool::new(false),
             last_error: Mutex::default(),
             inner: Mutex::new(Inner {

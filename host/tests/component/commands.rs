@@ -8,22 +8,28 @@ use serde_json::Value;
 use crate::fixture::{Workshop, note_name, patched, sound};
 
 /// Runs the program without anything of this process' environment that it listens to.
-fn nri_host(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_nri-host"))
+pub(crate) fn nri_host(args: &[&str]) -> Output {
+    program()
         .args(args)
-        .env_remove("NRI_HOST_CONFIG")
-        .env_remove("NRI_HOST_SOCKET")
-        .env_remove("NRI_HOST_LOG")
         .output()
         .expect("the program can be started")
 }
 
-fn text(bytes: &[u8]) -> String {
+/// The program, to be given arguments.
+pub(crate) fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nri-host"));
+    for name in ["NRI_HOST_CONFIG", "NRI_HOST_SOCKET", "NRI_HOST_LOG"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("it prints text")
 }
 
 /// A workshop with a configuration in which `LIB` is the folder of libraries.
-fn configured(config: &str) -> Workshop {
+pub(crate) fn configured(config: &str) -> Workshop {
     let workshop = Workshop::new();
     let lib = workshop.path("lib");
     fs::create_dir(&lib).expect("a folder can be made");

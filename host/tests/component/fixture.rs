@@ -64,10 +64,16 @@ int32_t handle(void *instance, const nrih_request *request) {
 }
 void destroy(void *instance) { (void)instance; }
 
+#ifdef GET_INTERFACE
+const void *GET_INTERFACE(const char *id, size_t len);
+#else
+#define GET_INTERFACE 0
+#endif
+
 #ifndef NO_DESCRIPTOR
 const nrih_component nrih_component_v1 = {
   MAGIC, STRUCT_SIZE, MAJOR, NRIH_ABI_MINOR, DESCRIPTOR_FLAGS, 0,
-  DESCRIPTOR_ID, DESCRIPTOR_VERSION, METHODS, create, HANDLE, destroy, 0
+  DESCRIPTOR_ID, DESCRIPTOR_VERSION, METHODS, create, HANDLE, destroy, GET_INTERFACE
 };
 #endif
 

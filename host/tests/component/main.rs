@@ -11,4 +11,5 @@ mod headers;
 mod load;
 mod manners;
 mod notes;
+mod own_commands;
 mod probe;

@@ -3,6 +3,10 @@
 use std::fmt;
 
 use super::{ComponentStatus, State, Status};
+use crate::component::health::{Health, HealthProblem};
+
+/// Problems of a component that the table shows; all that are known are in the JSON.
+const MAX_SHOWN_PROBLEMS: usize = 10;
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +83,30 @@ impl ComponentStatus {
         if let Some(error) = &self.last_error {
             writeln!(f, "    last error: {error}")?;
         }
-        Ok(())
+        self.health
+            .as_ref()
+            .map_or(Ok(()), |health| write_health(f, health))
+    }
+}
+
+fn write_health(f: &mut impl fmt::Write, health: &Health) -> fmt::Result {
+    writeln!(f, "    says: {}", health.summary)?;
+    let shown = health.problems.iter().take(MAX_SHOWN_PROBLEMS);
+    for HealthProblem {
+        message,
+        file,
+        line,
+    } in shown.clone()
+    {
+        match (file, line) {
+            (Some(file), Some(line)) => writeln!(f, "    {file}:{line}: {message}")?,
+            (Some(file), None) => writeln!(f, "    {file}: {message}")?,
+            (None, _) => writeln!(f, "    {message}")?,
+        }
+    }
+    match health.problems_total.saturating_sub(shown.count()) {
+        0 => Ok(()),
+        more => writeln!(f, "    and {more} more"),
     }
 }
 
@@ -148,6 +175,45 @@ mod tests {
              not called for 9m52s more: `nri-host reset gpu` ends it\n    \
              last error: CreateContainer for the node: no\n"
         );
+    }
+
+    #[test]
+    fn what_a_component_says_of_itself_is_shown_with_file_and_line() {
+        let problem = |file: &str, line| HealthProblem {
+            message: "no such stage".into(),
+            file: Some(file.into()).filter(|file: &String| !file.is_empty()),
+            line,
+        };
+        let component = ComponentStatus {
+            name: Some("hooks".into()),
+            index: Some(5),
+            state: Some(State::Active),
+            since_seconds: Some(8),
+            health: Some(Health {
+                summary: "11 hooks".into(),
+                problems: [("/a.json", Some(7)), ("/b.json", None), ("", None)]
+                    .into_iter()
+                    .map(|(file, line)| problem(file, line))
+                    .cycle()
+                    .take(12)
+                    .collect(),
+                problems_total: 120,
+            }),
+            ..ComponentStatus::default()
+        };
+        let mut row = String::new();
+        component.write_row(&mut row, 9).unwrap();
+        let lines: Vec<&str> = row.lines().skip(1).collect();
+        assert_eq!(
+            lines[..4],
+            [
+                "    says: 11 hooks",
+                "    /a.json:7: no such stage",
+                "    /b.json: no such stage",
+                "    no such stage",
+            ]
+        );
+        assert_eq!((lines.len(), lines[11]), (12, "    and 110 more"));
     }
 
     #[test]
