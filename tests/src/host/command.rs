@@ -51,7 +51,7 @@ pub(super) async fn run(
     environment: &[(String, String)],
 ) -> Result<Finished> {
     let mut command = nri_host(environment, &[])?;
-    let output = command.args(arguments).arg("--config").arg(config).output();
+    let output = command.arg("--config").arg(config).args(arguments).output();
     let output = patiently(&format!("the end of {arguments:?}"), output)
         .await?
         .with_context(|| format!("cannot run nri-host {arguments:?}"))?;

@@ -19,6 +19,7 @@ mod handshake;
 mod loss;
 mod modes;
 mod outcomes;
+mod own_words;
 mod promise;
 mod quarantine;
 mod reset;

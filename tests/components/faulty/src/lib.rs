@@ -7,6 +7,10 @@
 //! methods = ["CreateContainer"] # narrows the methods that it wants; without it all 15
 //! record = "/tmp/calls.jsonl"   # one JSON line for each call
 //!
+//! [component.config.health]      # what it says of itself, in create
+//! summary = "12 hooks"
+//! problems = [{ message = "no such key", file = "/etc/a.json", line = 3 }]
+//!
 //! [component.config.on.CreateContainer]
 //! do = "reject"
 //! for = { pod_name_prefix = "bad-", container_name = "web" }
@@ -44,10 +48,14 @@
 //! each update asked for one with `update_containers`, `container` and `status` (`queued`, `full`,
 //! `refused`), and each result one with `update_result`, `container`, and what of `error` and `failed`
 //! there is.
+//!
+//! Its own commands are `methods`, `fail TEXT` and `panic`.
 #![forbid(unsafe_code)]
 
 mod answers;
 mod behaviour;
+mod commands;
+mod health;
 mod record;
 mod updates;
 
@@ -56,8 +64,8 @@ use std::path::PathBuf;
 
 use nri_plugin_api::request::{ContainerRequest, PodRequest, Request};
 use nri_plugin_api::{
-    Adjustment, Component, ConfigMistakes, CreateContainer, Error, Host, Method, MethodSet,
-    PostCreateContainer, PostStartContainer, PostUpdateContainer, PostUpdatePodSandbox,
+    Adjustment, Command, Component, ConfigMistakes, CreateContainer, Error, Host, Method,
+    MethodSet, PostCreateContainer, PostStartContainer, PostUpdateContainer, PostUpdatePodSandbox,
     RemoveContainer, RemovePodSandbox, RunPodSandbox, StartContainer, StopContainer,
     StopPodSandbox, Synchronize, UpdateContainer, UpdatePodSandbox, UpdateResult, Updates,
     ValidateContainerAdjustment,
@@ -65,6 +73,7 @@ use nri_plugin_api::{
 use serde::Deserialize;
 
 use behaviour::{Action, Behaviour, Creation};
+use health::HealthSettings;
 use record::{Entry, Record};
 use updates::{Asker, Burst, Bursting};
 
@@ -84,6 +93,8 @@ pub struct Settings {
     on: BTreeMap<String, Behaviour>,
     #[serde(default)]
     updates: UpdateSettings,
+    #[serde(default)]
+    health: Option<HealthSettings>,
 }
 
 /// `[component.config.updates]`.
@@ -141,6 +152,9 @@ impl Faulty {
         let record = Record::open(settings.record.as_deref())
             .map_err(|error| Error::from(error).context("opening the record"))?;
         let instance = host.name().to_owned();
+        if let Some(health) = settings.health {
+            host.report_health(&health.into());
+        }
         let asker = Asker::new(host);
         let burst = settings.updates.burst;
         let burst = burst.map(|b| Bursting::start(b, asker.clone(), settings.record.as_deref()));
@@ -225,6 +239,7 @@ fn answer<A: Default>(
 #[nri_plugin_api::component(id = "dev.nri-host.faulty")]
 impl Component for Faulty {
     type Config = Settings;
+    const COMMANDS: &'static [Command<Self>] = commands::COMMANDS;
 
     fn create(settings: Settings, host: Host) -> Result<Self, Error> {
         tracing::info!(create = ?settings.create, "creating");

@@ -1,5 +1,5 @@
-use nri_plugin_api::testing::{self, FailureKind, Harness, Outcome, json};
-use nri_plugin_api::{Method, MethodSet};
+use nri_plugin_api::testing::{self, FailureKind, Harness, Outcome, json, run_command};
+use nri_plugin_api::{Health, HealthProblem, Method, MethodSet};
 use serde_json::Value;
 
 use crate::Faulty;
@@ -162,5 +162,33 @@ fn the_record_has_a_line_for_each_call() {
             }),
             json!({ "instance": "test", "method": "destroy" }),
         ]
+    );
+}
+
+#[test]
+fn it_says_of_itself_what_the_configuration_says() {
+    let problem = json!({ "message": "no such key", "file": "/a.json", "line": 3 });
+    let health = json!({ "summary": "12 hooks", "problems": [problem] });
+    let harness = Harness::<Faulty>::create(json!({ "health": health })).unwrap();
+    let mut expected = Health::new("12 hooks");
+    expected.add(HealthProblem::new("no such key").file("/a.json").line(3));
+    assert_eq!(harness.health(), Some(expected));
+}
+
+#[test]
+fn its_commands_tell_the_methods_and_fail_as_they_are_asked_to() {
+    let run = |args: &[&str]| {
+        let config = json!({ "methods": ["Synchronize", "CreateContainer"] });
+        let ran = run_command::<Faulty>(&config, args);
+        (ran.status.code(), ran.output + &ran.errors)
+    };
+    assert_eq!(
+        run(&["methods"]),
+        (0, "Synchronize\nCreateContainer\n".to_owned())
+    );
+    assert_eq!(run(&["fail", "no"]), (1, "no\n".to_owned()));
+    assert_eq!(
+        run(&["fail"]),
+        (64, "fail: one TEXT is needed\n".to_owned())
     );
 }
