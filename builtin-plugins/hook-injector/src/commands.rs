@@ -3,59 +3,80 @@
 //! Both read the folders as the component would, and change nothing.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 
-use nri_plugin_api::Error;
+use nri_plugin_api::{Command, CommandStatus, Error, Output};
 use serde::Deserialize;
 
-use crate::hook::{Command, Subject};
+use crate::component::HookInjector;
+use crate::hook::{Command as Program, Subject};
 use crate::loader::Loader;
 use crate::problem::Effect;
 use crate::report;
 use crate::settings::{BindMounts, RawSettings, Settings};
 use crate::subject::is_requested;
-use crate::table::Table;
+use crate::table::{ActiveHook, Table};
 
-/// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// All is well.
-    Good,
-    /// What was asked for is not as it should be: files are skipped, or something is undecided.
-    Bad,
-}
+/// How long the JSON of a pod may be, in bytes: twice what Kubernetes stores.
+const MAX_POD: u64 = 4 << 20;
 
-/// `check`: lists the hooks in their order, and all problems.
-///
-/// # Errors
-///
-/// The settings are wrong, or nothing can be written to `out`.
-pub fn check(settings: &RawSettings, out: &mut dyn Write) -> Result<Verdict, Error> {
-    let settings = Settings::check(settings)?;
+/// The commands of the component.
+pub(crate) const COMMANDS: &[Command<HookInjector>] = &[
+    Command::new(
+        "check",
+        "lists the hooks that are in use, and all that is wrong with hook files",
+        check,
+    ),
+    Command::new(
+        "match",
+        "POD.json: says which hooks the containers of a pod would get; - reads standard input",
+        match_pod,
+    ),
+];
+
+/// Lists the hooks in their order, and all problems.
+fn check(
+    config: &RawSettings,
+    args: &[String],
+    output: &mut Output<'_>,
+) -> Result<CommandStatus, Error> {
+    if !args.is_empty() {
+        output.complain("check takes no arguments");
+        return Ok(CommandStatus::USAGE);
+    }
+    let settings = match Settings::check(config) {
+        Ok(settings) => settings,
+        Err(error) => return Ok(bad_config(&error, output)),
+    };
     let table = load(&settings);
-    writeln!(out, "{}", report::summary(&table))?;
+    writeln!(output, "{}", report::summary(&table))?;
     for hook in &table.hooks {
-        let stages: Vec<_> = hook.stages().iter().map(ToString::to_string).collect();
         let (file, path) = (hook.file().display(), &hook.hook().path);
-        writeln!(out, "  {file}: {path} at {}", or_never(&stages.join(", ")))?;
+        writeln!(output, "  {file}: {path} at {}", stages(hook))?;
     }
     for problem in &table.problems {
-        writeln!(out, "{problem}")?;
+        writeln!(output, "{problem}")?;
     }
-    let skips = |effect: Effect| effect != Effect::InUse;
-    Ok(if table.problems.iter().any(|p| skips(p.effect)) {
-        Verdict::Bad
+    let is_in_use = |effect: Effect| effect == Effect::InUse;
+    Ok(if table.problems.iter().all(|p| is_in_use(p.effect)) {
+        CommandStatus::DONE
     } else {
-        Verdict::Good
+        CommandStatus::FAILED
     })
 }
 
-fn or_never(stages: &str) -> &str {
+fn bad_config(error: &Error, output: &mut Output<'_>) -> CommandStatus {
+    output.complain(error);
+    CommandStatus::BAD_CONFIG
+}
+
+fn stages(hook: &ActiveHook) -> String {
+    let stages: Vec<_> = hook.stages().iter().map(ToString::to_string).collect();
     if stages.is_empty() {
-        "no stage"
-    } else {
-        stages
+        return "no stage".to_owned();
     }
+    stages.join(", ")
 }
 
 fn load(settings: &Settings) -> Table {
@@ -105,43 +126,74 @@ struct VolumeMount {
 
 /// Why a pod cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("this is not the JSON of a pod, as `kubectl get pod -o json` writes it")]
-struct NotAPod(#[source] serde_json::Error);
+enum PodError {
+    #[error("it cannot be read")]
+    Io(#[source] io::Error),
+    #[error("it is not the JSON of a pod, as `kubectl get pod -o json` writes it")]
+    NotAPod(#[source] serde_json::Error),
+}
 
-/// `match`: says which hooks each container of a pod would get. `pod` is the JSON that
-/// `kubectl get pod -o json` writes, or a manifest in JSON.
+/// Says which hooks each container of a pod would get. The pod is what `kubectl get pod -o json`
+/// writes, or a manifest in JSON.
 ///
 /// The name of the runtime class is taken for that of the runtime handler. Where the pod leaves the
-/// command to the image, hooks that ask for it are undecided.
-///
-/// # Errors
-///
-/// The settings are wrong, `pod` cannot be read, or nothing can be written to `out`.
-pub fn match_pod(settings: &RawSettings, pod: &str, out: &mut dyn Write) -> Result<Verdict, Error> {
-    let settings = Settings::check(settings)?;
-    let pod: Pod = serde_json::from_str(pod).map_err(NotAPod)?;
-    let table = load(&settings);
+/// command to the image, hooks that ask for it are undecided, which is told by the exit status.
+fn match_pod(
+    config: &RawSettings,
+    args: &[String],
+    output: &mut Output<'_>,
+) -> Result<CommandStatus, Error> {
+    let [path] = args else {
+        output.complain("match takes one argument: the file with the JSON of a pod, or -");
+        return Ok(CommandStatus::USAGE);
+    };
+    let settings = match Settings::check(config) {
+        Ok(settings) => settings,
+        Err(error) => return Ok(bad_config(&error, output)),
+    };
+    let pod = match read_pod(path) {
+        Ok(pod) => pod,
+        Err(error) => {
+            output.complain(Error::from(error).context(path));
+            return Ok(CommandStatus::BAD_FILE);
+        }
+    };
+    Ok(write_matches(&settings, &pod, output)?)
+}
+
+fn read_pod(path: &str) -> Result<Pod, PodError> {
+    let mut json = Vec::new();
+    let read = match path {
+        "-" => io::stdin().lock().take(MAX_POD).read_to_end(&mut json),
+        path => File::open(path).and_then(|file| file.take(MAX_POD).read_to_end(&mut json)),
+    };
+    read.map_err(PodError::Io)?;
+    serde_json::from_slice(&json).map_err(PodError::NotAPod)
+}
+
+fn write_matches(settings: &Settings, pod: &Pod, out: &mut dyn Write) -> io::Result<CommandStatus> {
     let namespace = pod.metadata.namespace.as_deref().unwrap_or("default");
     let handler = pod.spec.runtime_class_name.as_deref().unwrap_or_default();
     writeln!(out, "pod {namespace}/{}", pod.metadata.name)?;
     if settings.exclude(namespace, handler) {
         writeln!(out, "  excluded: no hooks")?;
-        return Ok(Verdict::Good);
+        return Ok(CommandStatus::DONE);
     }
+    let table = load(settings);
     let annotations = pod.metadata.annotations.iter().flatten();
     let annotations: HashMap<_, _> = annotations
         .map(|(key, value)| (key.as_str(), value.as_str()))
         .collect();
-    let mut verdict = Verdict::Good;
+    let mut status = CommandStatus::DONE;
     let containers = pod.spec.init_containers.iter().chain(&pod.spec.containers);
     for container in containers {
         let subject = container.subject(annotations.clone(), settings.bind_mounts);
         writeln!(out, "container {}", container.name)?;
-        if match_container(&table, &subject, out)? == Verdict::Bad {
-            verdict = Verdict::Bad;
+        if !write_container(&table, &subject, out)? {
+            status = CommandStatus::FAILED;
         }
     }
-    Ok(verdict)
+    Ok(status)
 }
 
 impl Container {
@@ -159,35 +211,28 @@ impl Container {
                 BindMounts::Requested => mounts.any(|mount| is_requested(&mount.mount_path)),
                 BindMounts::Any => true,
             },
-            command: command.map_or(Command::OfImage, |command| Command::Is(command)),
+            command: command.map_or(Program::OfImage, |command| Program::Is(command)),
         }
     }
 }
 
-fn match_container(
-    table: &Table,
-    subject: &Subject<'_>,
-    out: &mut dyn Write,
-) -> io::Result<Verdict> {
-    let mut verdict = Verdict::Good;
-    let mut has_none = true;
+/// Whether all hooks were decided.
+fn write_container(table: &Table, subject: &Subject<'_>, out: &mut dyn Write) -> io::Result<bool> {
+    let (mut has_hooks, mut is_decided) = (false, true);
     for hook in &table.hooks {
         let file = hook.file().display();
         match hook.holds_for(subject) {
             Ok(false) => continue,
-            Ok(true) => {
-                let stages: Vec<_> = hook.stages().iter().map(ToString::to_string).collect();
-                writeln!(out, "  {file}: {}", or_never(&stages.join(", ")))?;
-            }
+            Ok(true) => writeln!(out, "  {file}: {}", stages(hook))?,
             Err(why) => {
                 writeln!(out, "  {file}: undecided: {why}")?;
-                verdict = Verdict::Bad;
+                is_decided = false;
             }
         }
-        has_none = false;
+        has_hooks = true;
     }
-    if has_none {
+    if !has_hooks {
         writeln!(out, "  no hooks")?;
     }
-    Ok(verdict)
+    Ok(is_decided)
 }

@@ -3,14 +3,14 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use nri_plugin_api::{Adjustment, Component, CreateContainer, Error, Host};
+use nri_plugin_api::{Adjustment, Command, Component, CreateContainer, Error, Host};
 
 use crate::hook::Subject;
 use crate::loader::Loader;
 use crate::settings::{RawSettings, Settings};
 use crate::table::{ActiveHook, Current, Table};
 use crate::watch::Watcher;
-use crate::{inject, report, subject};
+use crate::{commands, inject, report, subject};
 
 /// How many hooks a line of the log names.
 const MAX_LOGGED: usize = 16;
@@ -27,6 +27,7 @@ pub struct HookInjector {
 #[nri_plugin_api::component(id = "dev.nri-host.hook-injector")]
 impl Component for HookInjector {
     type Config = RawSettings;
+    const COMMANDS: &'static [Command<Self>] = commands::COMMANDS;
 
     fn create(config: RawSettings, host: Host) -> Result<Self, Error> {
         let settings = Settings::check(&config)?;

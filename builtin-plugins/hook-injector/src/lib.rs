@@ -8,9 +8,9 @@
 //! * on the thread that the runtime waits for, `component` asks each `hook` of the table about the
 //!   `subject`, a container, and `inject` makes an adjustment of those that run for it.
 //!
-//! [`commands`] are for administrators.
+//! `commands` are for administrators.
 
-pub mod commands;
+mod commands;
 mod component;
 mod file;
 mod hook;

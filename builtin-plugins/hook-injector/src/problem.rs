@@ -24,6 +24,18 @@ pub(crate) struct Problem {
     pub(crate) effect: Effect,
 }
 
+impl Problem {
+    /// What is wrong, and what becomes of it.
+    pub(crate) fn message(&self) -> String {
+        let effect = match self.effect {
+            Effect::Skipped => "skipped",
+            Effect::OlderInUse => "the version before is still in use",
+            Effect::InUse => "in use as it is",
+        };
+        format!("{} ({effect})", self.text)
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Names of files can hold anything.
@@ -32,11 +44,6 @@ impl fmt::Display for Problem {
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }
-        write!(f, ": {}", self.text)?;
-        f.write_str(match self.effect {
-            Effect::Skipped => " (skipped)",
-            Effect::OlderInUse => " (the version before is still in use)",
-            Effect::InUse => " (in use as it is)",
-        })
+        write!(f, ": {}", self.message())
     }
 }

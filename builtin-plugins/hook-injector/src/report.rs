@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use nri_plugin_api::Host;
+use nri_plugin_api::{Health, HealthProblem, Host};
 
 use crate::table::Table;
 
@@ -15,7 +15,7 @@ pub(crate) fn start(table: &Table, host: &Host) {
 }
 
 /// Tells what is another than before.
-pub(crate) fn changes(before: &Table, now: &Table, _host: &Host) {
+pub(crate) fn changes(before: &Table, now: &Table, host: &Host) {
     let known: HashSet<_> = before.problems.iter().collect();
     let mut fresh = now.problems.iter().filter(|p| !known.contains(p));
     for problem in fresh.by_ref().take(MAX_LOGGED) {
@@ -28,6 +28,20 @@ pub(crate) fn changes(before: &Table, now: &Table, _host: &Host) {
     if before.folders != now.folders || before.problems.len() != now.problems.len() {
         tracing::info!("{}", summary(now));
     }
+    host.report_health(&health(now));
+}
+
+fn health(table: &Table) -> Health {
+    let mut health = Health::new(summary(table));
+    for problem in &table.problems {
+        let told = HealthProblem::new(problem.message()).file(&problem.path);
+        let line = problem.line.and_then(|line| u32::try_from(line).ok());
+        health.add(match line {
+            Some(line) => told.line(line),
+            None => told,
+        });
+    }
+    health
 }
 
 /// The table in one line.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use nri_host_tests::containerd::{self, Containerd, V2_4};
-use nri_host_tests::host::{Component, Host, State};
+use nri_host_tests::host::{Component, ComponentStatus, Host, State};
 use nri_host_tests::patience::PATIENCE;
 use nri_host_tests::tier;
 use serde_json::json;
@@ -37,7 +37,7 @@ async fn hooks_run_when_a_container_comes_and_goes_beside_a_file_that_is_broken(
         .component(injector)
         .start()?;
     host.wait_state("hooks", State::Active).await?;
-    host.logged("broken.json:2: ").await?;
+    tells_what_is_broken(&host, &hooks).await?;
 
     let traced = containerd.run_pod("traced", &[("trace.example/on", "yes")])?;
     let plain = containerd.run_pod("plain", &[])?;
@@ -58,6 +58,27 @@ async fn hooks_run_when_a_container_comes_and_goes_beside_a_file_that_is_broken(
         &format!("createRuntime {0} sink\npoststop {0} sink\n", main.id),
     )
     .await
+}
+
+/// In `status`, and by the component's own command.
+async fn tells_what_is_broken(host: &Host, hooks: &Path) -> Result<()> {
+    let broken = hooks.join("broken.json");
+    let summary = format!("hooks in use: 2 from {}; 1 problem", hooks.display());
+    let says_so = |status: &ComponentStatus| {
+        let health = &status.rest["health"];
+        health["summary"] == summary.as_str()
+            && health["problems"][0]["file"] == broken.to_string_lossy().as_ref()
+            && health["problems"][0]["line"] == 2
+    };
+    host.wait_component("hooks", "telling what is broken", says_so)
+        .await?;
+    let place = format!("{}:2: ", broken.display());
+    let table = host.run(&["status"]).await?.stdout;
+    assert!(table.contains(&place), "{table}");
+    let checked = host.run(&["component", "hooks", "check"]).await?;
+    assert_eq!(checked.code, Some(1), "{}", checked.stderr);
+    assert!(checked.stdout.contains(&place), "{}", checked.stdout);
+    Ok(())
 }
 
 /// A hook for annotated containers that writes its argument, the container's id, which the OCI runtime

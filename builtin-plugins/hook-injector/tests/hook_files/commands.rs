@@ -1,14 +1,26 @@
-//! The commands for administrators.
+//! The commands for administrators, and what `status` shows them.
 
-use nri_hook_injector::RawSettings;
-use nri_hook_injector::commands::{Verdict, check, match_pod};
-use nri_plugin_api::testing::{Value, json};
+use std::fs;
+
+use nri_hook_injector::HookInjector;
+use nri_plugin_api::CommandStatus;
+use nri_plugin_api::testing::{self, CommandOutcome, Value, json};
 
 use crate::node::{DEFAULT, Node, OVERRIDE};
 
-fn settings(node: &Node, changes: Value) -> RawSettings {
-    let config = node.config(changes).to_string();
-    serde_json::from_str(&config).expect("the settings are fine")
+fn run(node: &Node, changes: Value, args: &[&str]) -> CommandOutcome {
+    testing::run_command::<HookInjector>(&node.config(changes), args)
+}
+
+/// Runs `match` with this text for a pod.
+fn match_pod(node: &Node, changes: Value, pod: &str) -> CommandOutcome {
+    let path = node.path("/pod.json");
+    fs::write(&path, pod).expect("the node can be changed");
+    run(
+        node,
+        changes,
+        &["match", path.to_str().expect("a path in UTF-8")],
+    )
 }
 
 fn node() -> Node {
@@ -32,12 +44,10 @@ fn node() -> Node {
 
 #[test]
 fn check_lists_hooks_in_their_order() {
-    let node = node();
-    let mut out = Vec::new();
-    let verdict = check(&settings(&node, json!({})), &mut out).unwrap();
-    assert_eq!(verdict, Verdict::Good);
+    let checked = run(&node(), json!({}), &["check"]);
+    assert_eq!(checked.status, CommandStatus::DONE);
     assert_eq!(
-        String::from_utf8(out).unwrap(),
+        checked.output,
         format!(
             "hooks in use: 2 from {DEFAULT}, 1 from {OVERRIDE}\n  \
              {DEFAULT}/10-annotated.json: /bin/true at prestart, poststop\n  \
@@ -52,18 +62,36 @@ fn check_tells_every_problem_with_file_and_line() {
     let node = node();
     node.write(DEFAULT, "broken.json", "{\n\"version\": \"3\"}");
     node.write(OVERRIDE, "20-nginx.json", "{\n\n");
-    let mut out = Vec::new();
-    let verdict = check(&settings(&node, json!({})), &mut out).unwrap();
-    let out = String::from_utf8(out).unwrap();
-    assert_eq!(verdict, Verdict::Bad);
-    assert!(
-        out.contains("1 from /etc/containers/oci/hooks.d; 2 problems\n"),
-        "{out}"
+    let checked = run(&node, json!({}), &["check"]);
+    assert_eq!(checked.status, CommandStatus::FAILED);
+    for told in [
+        format!("1 from {OVERRIDE}; 2 problems\n"),
+        format!("{DEFAULT}/broken.json:2: version: \"3\" is unknown"),
+        format!("{OVERRIDE}/20-nginx.json:3: EOF"),
+    ] {
+        assert!(
+            checked.output.contains(&told),
+            "{told} is not in\n{}",
+            checked.output
+        );
+    }
+}
+
+#[test]
+fn health_counts_hooks_and_names_file_and_line_of_problems() {
+    let node = node();
+    node.write(DEFAULT, "broken.json", "{\n\"version\": \"3\"}");
+    let health = node.injector().0.health().expect("it tells how it is");
+    assert_eq!(
+        health.summary,
+        format!("hooks in use: 2 from {DEFAULT}, 1 from {OVERRIDE}; 1 problem")
     );
-    let broken = format!("{DEFAULT}/broken.json:2: version: \"3\" is unknown");
-    assert!(out.contains(&broken), "{out}");
-    let unclosed = format!("{OVERRIDE}/20-nginx.json:3: EOF");
-    assert!(out.contains(&unclosed), "{out}");
+    let [problem] = &health.problems[..] else {
+        panic!("{health:?}");
+    };
+    assert_eq!(problem.file, Some(format!("{DEFAULT}/broken.json")));
+    assert_eq!(problem.line, Some(2));
+    assert!(problem.message.ends_with("(skipped)"), "{health:?}");
 }
 
 #[test]
@@ -87,12 +115,11 @@ fn match_says_what_each_container_gets() {
         },
     })
     .to_string();
-    let mut out = Vec::new();
-    let verdict = match_pod(&settings(&node, json!({})), &pod, &mut out).unwrap();
-    assert_eq!(verdict, Verdict::Bad, "one is undecided");
+    let matched = match_pod(&node, json!({}), &pod);
+    assert_eq!(matched.status, CommandStatus::FAILED, "one is undecided");
     let annotated = format!("  {DEFAULT}/10-annotated.json: prestart, poststop\n");
     assert_eq!(
-        String::from_utf8(out).unwrap(),
+        matched.output,
         format!(
             "pod shop/web\n\
              container prepare\n{annotated}\
@@ -105,23 +132,42 @@ fn match_says_what_each_container_gets() {
         )
     );
 
-    let mut out = Vec::new();
-    let excluding = settings(&node, json!({ "exclude": { "namespaces": ["sh*"] } }));
-    assert_eq!(
-        match_pod(&excluding, &pod, &mut out).unwrap(),
-        Verdict::Good
-    );
-    assert_eq!(out, b"pod shop/web\n  excluded: no hooks\n");
+    let excluding = json!({ "exclude": { "namespaces": ["sh*"] } });
+    let matched = match_pod(&node, excluding, &pod);
+    assert_eq!(matched.status, CommandStatus::DONE);
+    assert_eq!(matched.output, "pod shop/web\n  excluded: no hooks\n");
 }
 
 #[test]
 fn match_refuses_what_is_no_pod() {
-    let node = node();
     for text in ["", "[]", "{}", r#"{"spec": {}}"#, "metadata: {}"] {
-        let error = match_pod(&settings(&node, json!({})), text, &mut Vec::new()).unwrap_err();
-        assert!(
-            error.to_string().contains("not the JSON of a pod"),
-            "{text}: {error}"
+        let refused = match_pod(&node(), json!({}), text);
+        assert_eq!(refused.status, CommandStatus::BAD_FILE, "{text}");
+        let why = "pod.json: it is not the JSON of a pod";
+        assert!(refused.errors.contains(why), "{text}: {}", refused.errors);
+    }
+}
+
+#[test]
+fn commands_say_how_they_are_used_and_what_is_wrong_with_the_settings() {
+    let node = node();
+    for args in [&["check", "all"][..], &["match"], &["match", "a", "b"]] {
+        assert_eq!(
+            run(&node, json!({}), args).status,
+            CommandStatus::USAGE,
+            "{args:?}"
         );
     }
+    for args in [&["check"][..], &["match", "-"]] {
+        let told = run(&node, json!({ "hook_dirs": [] }), args);
+        assert_eq!(told.status, CommandStatus::BAD_CONFIG, "{args:?}");
+        assert_eq!(told.errors, "hook_dirs: names no folder\n");
+    }
+    let missing = run(&node, json!({}), &["match", "/missing"]);
+    assert_eq!(missing.status, CommandStatus::BAD_FILE);
+    assert!(
+        missing.errors.starts_with("/missing: it cannot be read: "),
+        "{}",
+        missing.errors
+    );
 }
