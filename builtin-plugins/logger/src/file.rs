@@ -9,6 +9,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use nri_plugin_api::{Error, HealthProblem};
+
 use crate::sink::Sink;
 
 /// How much is gathered before it is written.
@@ -86,7 +88,7 @@ fn identity(metadata: &fs::Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// A file that records are appended to.
+/// The sink of an instance that has a file.
 #[derive(Debug)]
 pub(crate) struct FileSink {
     path: PathBuf,
@@ -97,12 +99,14 @@ pub(crate) struct FileSink {
     buffer: Vec<u8>,
     /// How many records are in the buffer.
     buffered: u64,
-    /// How many records could not be written since that last worked.
+    /// How many records could not be written so far.
     lost: u64,
+    /// Why writing does not work, if it does not, and how many records were lost before.
+    failing: Option<(io::Error, u64)>,
     /// The last thing in the file is a part of a record.
     torn: bool,
-    /// The file is not at its path any more, and a new one cannot be made.
-    astray: bool,
+    /// Why there is no new file, if this one is not at its path any more.
+    astray: Option<Error>,
 }
 
 impl FileSink {
@@ -123,8 +127,9 @@ impl FileSink {
             buffer: Vec::new(),
             buffered: 0,
             lost: 0,
+            failing: None,
             torn: false,
-            astray: false,
+            astray: None,
         })
     }
 
@@ -179,7 +184,7 @@ impl FileSink {
     /// Makes a new file if this one is not at its path any more.
     fn follow(&mut self) {
         if self.opened.is_at(&self.path) {
-            self.astray = false;
+            self.astray = None;
             return;
         }
         match Opened::open(&self.path) {
@@ -187,14 +192,15 @@ impl FileSink {
                 self.opened = opened;
                 self.rotate_at = self.rotation.map_or(u64::MAX, |rotation| rotation.bytes);
                 self.torn = false;
-                self.astray = false;
+                self.astray = None;
             }
-            Err(error) if !self.astray => {
-                let error = nri_plugin_api::Error::from(error);
-                tracing::warn!("the file was moved away: {error}; the old one is written to");
-                self.astray = true;
+            Err(error) => {
+                let error = Error::from(error);
+                if self.astray.is_none() {
+                    tracing::warn!("the file was moved away: {error}; the old one is written to");
+                }
+                self.astray = Some(error);
             }
-            Err(_) => {}
         }
     }
 
@@ -250,20 +256,41 @@ impl Sink for FileSink {
         self.look_at_len();
         let path = self.path.display();
         match written {
-            Ok(()) if self.lost > 0 => {
-                tracing::info!(lost = self.lost, "{path} can be written to again");
-                self.lost = 0;
+            Ok(()) => {
+                if let Some((_, before)) = self.failing.take() {
+                    let lost = self.lost - before;
+                    tracing::info!(lost, "{path} can be written to again");
+                }
             }
-            Ok(()) => {}
             Err(error) => {
-                if self.lost == 0 {
+                if self.failing.is_none() {
                     tracing::warn!("writing to {path}: {error}; events are lost until it works");
+                    self.failing = Some((error, self.lost));
                 }
                 self.lost += self.buffered;
             }
         }
         self.buffer.clear();
         self.buffered = 0;
+    }
+
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    fn problems(&self) -> Vec<HealthProblem> {
+        let astray = self.astray.as_ref();
+        let astray = astray.map(|error| format!("the file was moved away: {error}"));
+        let failing = self.failing.as_ref();
+        let failing = failing.map(|(error, _)| format!("writing: {error}"));
+        let problems = astray.into_iter().chain(failing);
+        problems
+            .map(|problem| HealthProblem::new(problem).file(&self.path))
+            .collect()
     }
 }
 

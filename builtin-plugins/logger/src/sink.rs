@@ -2,12 +2,23 @@
 
 use std::fmt::Debug;
 
+use nri_plugin_api::HealthProblem;
+
 /// Takes records. What cannot be written is the sink's affair: the writer goes on.
 pub(crate) trait Sink: Debug + Send {
     /// Writes a record, which has no line break at its end. It may be kept until [`Sink::flush`].
     fn write(&mut self, record: &[u8]);
 
     fn flush(&mut self);
+
+    /// Where records go, for people.
+    fn place(&self) -> String;
+
+    /// How many records could not be written so far.
+    fn lost(&self) -> u64;
+
+    /// What is not as it should be now.
+    fn problems(&self) -> Vec<HealthProblem>;
 }
 
 /// The log of the host.
@@ -25,4 +36,16 @@ impl Sink for HostLog {
     }
 
     fn flush(&mut self) {}
+
+    fn place(&self) -> String {
+        "the host's log".to_owned()
+    }
+
+    fn lost(&self) -> u64 {
+        0
+    }
+
+    fn problems(&self) -> Vec<HealthProblem> {
+        Vec::new()
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use nri_plugin_api::Host;
+use nri_plugin_api::{Health, Host};
 
 use crate::queue::{Entry, Queue};
 use crate::render::Renderer;
@@ -44,7 +44,8 @@ impl Writer {
             .spawn(move || {
                 let _running = running;
                 let _attached = host.attach();
-                write_all(&taken, &renderer, sink.as_mut());
+                let report = |health: &Health| host.report_health(health);
+                write_all(&taken, &renderer, sink.as_mut(), report);
             })?;
         Ok(Self {
             queue,
@@ -81,26 +82,69 @@ impl Drop for Writer {
     }
 }
 
-/// Writes until the queue is closed and empty.
-fn write_all(queue: &Queue, renderer: &Renderer, sink: &mut dyn Sink) {
-    let mut batch: Vec<Entry> = Vec::new();
-    while let Some(taken) = queue.take(&mut batch) {
-        for entry in batch.drain(..) {
-            write_dropped(entry.dropped_before, entry.time, renderer, sink);
-            sink.write(&renderer.event(&entry));
+/// What came of the events so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// Records that the sink was given.
+    written: u64,
+    dropped: u64,
+}
+
+impl Progress {
+    fn health(self, sink: &dyn Sink) -> Health {
+        let (place, lost) = (sink.place(), sink.lost());
+        let written = self.written.saturating_sub(lost);
+        let mut summary = format!("{written} events written to {place}");
+        for (count, fate) in [(self.dropped, "dropped"), (lost, "lost")] {
+            if count > 0 {
+                summary.push_str(&format!(", {count} {fate}"));
+            }
         }
-        write_dropped(taken.dropped_after, SystemTime::now(), renderer, sink);
-        sink.flush();
+        let mut health = Health::new(summary);
+        health.problems = sink.problems();
+        health
     }
 }
 
-fn write_dropped(count: u64, time: SystemTime, renderer: &Renderer, sink: &mut dyn Sink) {
+/// Writes until the queue is closed and empty, and reports after each batch.
+fn write_all(queue: &Queue, renderer: &Renderer, sink: &mut dyn Sink, report: impl Fn(&Health)) {
+    let mut progress = Progress::default();
+    let mut batch: Vec<Entry> = Vec::new();
+    report(&progress.health(sink));
+    while let Some(taken) = queue.take(&mut batch) {
+        for entry in batch.drain(..) {
+            write_dropped(
+                entry.dropped_before,
+                entry.time,
+                renderer,
+                sink,
+                &mut progress,
+            );
+            sink.write(&renderer.event(&entry));
+            progress.written += 1;
+        }
+        let dropped = taken.dropped_after;
+        write_dropped(dropped, SystemTime::now(), renderer, sink, &mut progress);
+        sink.flush();
+        report(&progress.health(sink));
+    }
+}
+
+/// Tells of events that found no room.
+fn write_dropped(
+    count: u64,
+    time: SystemTime,
+    renderer: &Renderer,
+    sink: &mut dyn Sink,
+    progress: &mut Progress,
+) {
     if count > 0 {
         tracing::warn!(
             count,
             "events were dropped: they came faster than they can be written"
         );
         sink.write(&renderer.dropped(time, count));
+        progress.dropped += count;
     }
 }
 
@@ -108,10 +152,10 @@ fn write_dropped(count: u64, time: SystemTime, renderer: &Renderer, sink: &mut d
 mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
 
-    use nri_plugin_api::ConfigMistakes;
     use nri_plugin_api::api::CreateContainerRequest;
+    use nri_plugin_api::{ConfigMistakes, HealthProblem};
 
-    use super::write_all;
+    use super::{Health, write_all};
     use crate::format::Format;
     use crate::queue::{Event, Limits, Queue};
     use crate::redact::Redaction;
@@ -149,6 +193,18 @@ mod tests {
         }
 
         fn flush(&mut self) {}
+
+        fn place(&self) -> String {
+            "a gate".to_owned()
+        }
+
+        fn lost(&self) -> u64 {
+            0
+        }
+
+        fn problems(&self) -> Vec<HealthProblem> {
+            Vec::new()
+        }
     }
 
     #[test]
@@ -161,9 +217,13 @@ mod tests {
         });
         let (asked, lines) = channel();
         let (go_on, may) = channel();
+        let (reports, reported) = channel();
         std::thread::scope(|scope| {
             let taken = &queue;
-            scope.spawn(move || write_all(taken, &renderer(), &mut Gate { asked, may }));
+            scope.spawn(move || {
+                let report = |health: &Health| reports.send(health.clone()).expect("it is kept");
+                write_all(taken, &renderer(), &mut Gate { asked, may }, report);
+            });
             queue.push(event());
             let first = lines.recv().expect("the writer writes");
             assert!(first.contains("CreateContainer"), "{first}");
@@ -177,6 +237,8 @@ mod tests {
             assert_eq!(rest.len(), ROOM, "{rest:?}");
             let last = rest.last().expect("there are some");
             assert!(last.contains(r#""event":"dropped","count":5"#), "{last}");
+            let last = reported.iter().last().expect("there are reports");
+            assert_eq!(last, Health::new("8 events written to a gate, 5 dropped"));
         });
     }
 }

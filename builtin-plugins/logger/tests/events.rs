@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nri_logger::Logger;
 use nri_plugin_api::testing::{self, Harness, json};
-use nri_plugin_api::{Method, MethodSet, api};
+use nri_plugin_api::{Health, Method, MethodSet, api};
 use serde_json::Value;
 
 /// What a logger does with a few requests: its lines, after it has ended.
@@ -485,6 +485,48 @@ fn what_finds_no_room_is_counted_in_a_line() {
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0]["event"], "dropped");
     assert_eq!(lines[0]["count"], 1);
+}
+
+/// The writer is another thread: waits until it has reported what is wanted.
+fn reported(logger: &Harness<Logger>, is_it: impl Fn(&Health) -> bool) -> Health {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        let health = logger.health().unwrap_or_default();
+        if is_it(&health) {
+            return health;
+        }
+        assert!(std::time::Instant::now() < deadline, "{health:?}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn the_logger_says_what_it_wrote_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events");
+    let config = json!({"file": path, "queue_bytes": 400});
+    let mut logger = Harness::<Logger>::create(config).unwrap();
+    let summary = |events: &str| format!("{events} events written to {}", path.display());
+    reported(&logger, |health| health.summary == summary("0"));
+    call_all_pods!(logger, testing::pod("web", []), RunPodSandboxRequest);
+    reported(&logger, |health| health.summary == summary("1"));
+
+    fs::rename(&path, folder.path().join("moved")).unwrap();
+    fs::create_dir(&path).unwrap();
+    let large = "x".repeat(500);
+    call_all_pods!(
+        logger,
+        testing::pod("large", [("x", &*large)]),
+        RunPodSandboxRequest
+    );
+    let dropped = format!("{}, 1 dropped", summary("1"));
+    let health = reported(&logger, |health| health.summary == dropped);
+    assert_eq!(health.problems.len(), 1, "{health:?}");
+    assert_eq!(health.problems[0].file.as_deref(), path.to_str());
+
+    let logger = Harness::<Logger>::create(json!({})).unwrap();
+    let summary = "0 events written to the host's log";
+    reported(&logger, |health| health.summary == summary);
 }
 
 /// The first line of the logger in the log of the host. The writer is another thread: waits until it

@@ -55,10 +55,10 @@ fn a_device_that_is_full_loses_records_and_the_sink_goes_on() {
     let full = fs::OpenOptions::new().append(true).open("/dev/full");
     let good = std::mem::replace(&mut sink.opened.file, full.unwrap());
     write(&mut sink, &["a", "b"]);
-    assert_eq!(sink.lost, 2);
+    assert_eq!((sink.lost(), sink.problems().len()), (2, 1));
     sink.opened.file = good;
     write(&mut sink, &["c"]);
-    assert_eq!(sink.lost, 0);
+    assert_eq!((sink.lost(), sink.problems().len()), (2, 0));
     assert_eq!(read(&path), "c\n");
 }
 
@@ -170,9 +170,13 @@ fn without_a_place_for_a_new_file_the_old_one_is_written_to() {
     fs::create_dir(&path).unwrap();
     write(&mut sink, &["one", "two"]);
     assert_eq!(read(&moved), "one\ntwo\n");
+    let problems = sink.problems();
+    assert_eq!(problems.len(), 1);
+    assert_eq!(problems[0].file.as_deref(), path.to_str());
     fs::remove_dir(&path).unwrap();
     write(&mut sink, &["three"]);
     assert_eq!(read(&path), "three\n");
+    assert!(sink.problems().is_empty());
 }
 
 #[test]
