@@ -22,7 +22,8 @@ pub struct MethodsInterface {
 /// Id of [`UpdateResultInterface`].
 pub const UPDATE_RESULT_ID: &str = "nrih.update-result/1";
 
-/// `nrih_update_result`: what came of requests to [`HostTable::update_containers`].
+/// `nrih_update_result`: what came of requests to `update_containers` of
+/// [`HostTable`](super::HostTable).
 #[derive(Debug)]
 #[repr(C)]
 pub struct UpdateResultInterface {
