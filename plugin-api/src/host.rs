@@ -105,8 +105,10 @@ impl Host {
         if !self.is_alive() {
             return Err(UpdateError::Ended);
         }
+        let (update, evict) = updates.into_messages();
         let request = api::UpdateContainersRequest {
-            update: updates.into_messages(),
+            update,
+            evict,
             ..Default::default()
         };
         let bytes = request.write_to_bytes().map_err(|_| UpdateError::Refused)?;

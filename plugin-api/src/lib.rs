@@ -33,7 +33,9 @@ mod wire;
 
 pub use abi::Method;
 pub use adjust::{
-    Adjustment, AdjustmentError, ContainerUpdate, Device, DeviceKind, Item, Mount, Updates,
+    Adjustment, AdjustmentError, ContainerUpdate, Device, DeviceKind, DeviceRule, Hook, HookStage,
+    IoPriority, Item, MemoryPolicy, Mount, NamespaceKind, Rdt, Resources, Rlimit, Scheduler,
+    SeccompPolicy, SeccompRule, Updates,
 };
 pub use command::{Command, CommandFn, CommandStatus, Output};
 pub use component::{Component, NoConfig};

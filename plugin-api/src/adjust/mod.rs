@@ -4,21 +4,53 @@
 //! container over one key that is set twice. And they refuse names with a leading `-`, which in the
 //! protocol are removals: an annotation of a user must not become one by accident.
 
+mod command;
+mod devices;
 mod error;
-mod items;
+mod hooks;
+mod kernel;
+mod limits;
+mod memory_policy;
+mod mounts;
+mod rdt;
+mod resources;
+mod scheduling;
+mod seccomp;
 mod update;
+mod values;
 
 use crate::api;
 use error::{check_name, check_new};
 
+pub use devices::{Device, DeviceKind};
 pub use error::{AdjustmentError, Item};
-pub use items::{Device, DeviceKind, Mount};
+pub use hooks::{Hook, HookStage};
+pub use kernel::NamespaceKind;
+pub use limits::Rlimit;
+pub use memory_policy::MemoryPolicy;
+pub use mounts::Mount;
+pub use rdt::Rdt;
+pub use resources::{DeviceRule, Resources};
+pub use scheduling::{IoPriority, Scheduler};
+pub use seccomp::{SeccompPolicy, SeccompRule};
 pub use update::{ContainerUpdate, Updates};
 
 /// Changes to a container that is being created, and updates of others.
 ///
 /// Each thing can be set once. To replace a mount, device or variable that a plugin before this one
 /// brought, remove and set it: `remove_mount("/data")`, then `add_mount(…)`.
+///
+/// A runtime ignores what it does not know. These are the versions of NRI to look for in
+/// `nri-host status` before relying on something; the rest is known to all:
+///
+/// | NRI | knows as well |
+/// |---|---|
+/// | 0.4 | limits of the first process ([`add_rlimit`](Self::add_rlimit)) |
+/// | 0.7 | [CDI devices](Self::add_cdi_device) |
+/// | 0.8 | removal of mounts of the container itself, OOM score, limit for tasks |
+/// | 0.10 | command line, I/O priority, seccomp policy, namespaces, device rules |
+/// | 0.11 | scheduler, kernel parameters, network devices, RDT |
+/// | 0.12 | memory policy |
 ///
 /// ```
 /// # use nri_plugin_api::{Adjustment, Device, DeviceKind};
@@ -55,106 +87,6 @@ impl Adjustment {
         self.adjust.linux.mut_or_insert_default()
     }
 
-    /// Adds a device node.
-    ///
-    /// # Errors
-    ///
-    /// The path is empty, starts with `-`, or is set already.
-    pub fn add_device(&mut self, device: Device) -> Result<&mut Self, AdjustmentError> {
-        check_name(Item::Device, &device.0.path)?;
-        let devices = &mut self.linux().devices;
-        check_new(
-            Item::Device,
-            &device.0.path,
-            devices.iter().map(|d| d.path.as_str()),
-        )?;
-        devices.push(device.0);
-        Ok(self)
-    }
-
-    /// Removes a device node that a plugin before this one added. Those of the container itself
-    /// stay, runtimes do not hear of it.
-    ///
-    /// # Errors
-    ///
-    /// The path is empty or starts with `-`.
-    pub fn remove_device(&mut self, path: &str) -> Result<&mut Self, AdjustmentError> {
-        check_name(Item::Device, path)?;
-        let path = removal(path);
-        let devices = &mut self.linux().devices;
-        if !devices.iter().any(|device| device.path == path) {
-            devices.push(api::LinuxDevice {
-                path,
-                ..Default::default()
-            });
-        }
-        Ok(self)
-    }
-
-    /// Adds a mount.
-    ///
-    /// # Errors
-    ///
-    /// The destination is empty, starts with `-`, or is set already.
-    pub fn add_mount(&mut self, mount: Mount) -> Result<&mut Self, AdjustmentError> {
-        let mounts = &mut self.adjust.mounts;
-        check_name(Item::Mount, &mount.0.destination)?;
-        let destinations = mounts.iter().map(|m| m.destination.as_str());
-        check_new(Item::Mount, &mount.0.destination, destinations)?;
-        mounts.push(mount.0);
-        Ok(self)
-    }
-
-    /// Removes a mount, by its destination inside the container.
-    ///
-    /// # Errors
-    ///
-    /// The destination is empty or starts with `-`.
-    pub fn remove_mount(&mut self, destination: &str) -> Result<&mut Self, AdjustmentError> {
-        check_name(Item::Mount, destination)?;
-        let destination = removal(destination);
-        if !self
-            .adjust
-            .mounts
-            .iter()
-            .any(|mount| mount.destination == destination)
-        {
-            self.adjust.mounts.push(api::Mount {
-                destination,
-                ..Default::default()
-            });
-        }
-        Ok(self)
-    }
-
-    /// Adds a CDI device by its qualified name, as in `vendor.com/class=name`. It cannot be removed
-    /// again.
-    ///
-    /// # Errors
-    ///
-    /// The name has another form, or is there already.
-    pub fn add_cdi_device(
-        &mut self,
-        name: impl Into<String>,
-    ) -> Result<&mut Self, AdjustmentError> {
-        let name = name.into();
-        check_name(Item::CdiDevice, &name)?;
-        if !is_qualified_cdi_name(&name) {
-            return Err(AdjustmentError::CdiName { name });
-        }
-        let devices = &mut self.adjust.CDI_devices;
-        check_new(
-            Item::CdiDevice,
-            &name,
-            devices.iter().map(|d| d.name.as_str()),
-        )?;
-        devices.push(api::CDIDevice {
-            name,
-            ..Default::default()
-        });
-        Ok(self)
-    }
-
     /// Sets an annotation of the container.
     ///
     /// # Errors
@@ -167,20 +99,21 @@ impl Adjustment {
     ) -> Result<&mut Self, AdjustmentError> {
         let key = key.into();
         check_name(Item::Annotation, &key)?;
+        let annotations = &mut self.adjust.annotations;
         check_new(
             Item::Annotation,
             &key,
-            self.adjust.annotations.keys().map(String::as_str),
+            annotations.keys().map(String::as_str),
         )?;
-        self.adjust.annotations.insert(key, value.into());
+        annotations.insert(key, value.into());
         Ok(self)
     }
 
     /// Removes an annotation of the container.
     ///
-    /// Not to be combined with [`Self::set_annotation`] of the same key: the two travel in one map,
-    /// and runtimes apply them in no fixed order. An annotation that the container came with can be
-    /// set without being removed.
+    /// Combined with [`Self::set_annotation`] of the same key it overrides what a plugin before this
+    /// one set, but the two travel in one map, and runtimes apply them in no fixed order. An
+    /// annotation that the container came with can be set without being removed.
     ///
     /// # Errors
     ///
@@ -191,56 +124,27 @@ impl Adjustment {
         Ok(self)
     }
 
-    /// Sets an environment variable.
-    ///
-    /// # Errors
-    ///
-    /// The name is empty, starts with `-`, holds `=` or NUL, or is set already.
-    pub fn set_env(
-        &mut self,
-        name: impl Into<String>,
-        value: impl Into<String>,
-    ) -> Result<&mut Self, AdjustmentError> {
-        let name = name.into();
-        check_env_name(&name)?;
-        check_new(
-            Item::Env,
-            &name,
-            self.adjust.env.iter().map(|env| env.key.as_str()),
-        )?;
-        self.adjust.env.push(api::KeyValue {
-            key: name,
-            value: value.into(),
-            ..Default::default()
-        });
-        Ok(self)
-    }
-
-    /// Removes an environment variable that a plugin before this one set. Those of the container
-    /// itself stay, runtimes do not hear of it.
-    ///
-    /// # Errors
-    ///
-    /// The name is empty, starts with `-`, or holds `=` or NUL.
-    pub fn remove_env(&mut self, name: &str) -> Result<&mut Self, AdjustmentError> {
-        check_env_name(name)?;
-        let key = removal(name);
-        if !self.adjust.env.iter().any(|env| env.key == key) {
-            self.adjust.env.push(api::KeyValue {
-                key,
-                ..Default::default()
-            });
-        }
-        Ok(self)
-    }
-
     /// Updates another container.
     ///
     /// # Errors
     ///
-    /// The container has no id, or an update already.
+    /// As for [`Updates::add`].
     pub fn update(&mut self, update: ContainerUpdate) -> Result<&mut Self, AdjustmentError> {
         self.updates.add(update)?;
+        Ok(self)
+    }
+
+    /// Evicts another container, see [`Updates::evict`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Updates::evict`].
+    pub fn evict(
+        &mut self,
+        container_id: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Result<&mut Self, AdjustmentError> {
+        self.updates.evict(container_id, reason)?;
         Ok(self)
     }
 
@@ -249,12 +153,12 @@ impl Adjustment {
         &self.adjust
     }
 
-    /// The changes, to set what this builder has no method for. Nothing is checked.
+    /// The changes, to set what a newer runtime knows and this builder does not. Nothing is checked.
     pub fn message_mut(&mut self) -> &mut api::ContainerAdjustment {
         &mut self.adjust
     }
 
-    /// The updates of other containers.
+    /// The updates and evictions of other containers.
     pub fn updates(&self) -> &Updates {
         &self.updates
     }
@@ -268,43 +172,22 @@ impl Adjustment {
         self,
         created: &str,
     ) -> Result<api::CreateContainerResponse, AdjustmentError> {
-        let mut response = api::CreateContainerResponse::new();
-        if self.adjust != api::ContainerAdjustment::default() {
-            response.adjust = items::some(self.adjust);
-        }
-        response.update = self.updates.into_messages();
-        if response
-            .update
-            .iter()
-            .any(|update| update.container_id == created)
-        {
+        let (update, evict) = self.updates.into_messages();
+        if update.iter().any(|update| update.container_id == created) {
             return Err(AdjustmentError::UpdateOfCreated {
                 id: created.to_owned(),
             });
         }
-        Ok(response)
+        let adjust = Some(self.adjust);
+        Ok(api::CreateContainerResponse {
+            adjust: adjust
+                .filter(|adjust| *adjust != api::ContainerAdjustment::default())
+                .into(),
+            update,
+            evict,
+            ..Default::default()
+        })
     }
-}
-
-fn check_env_name(name: &str) -> Result<(), AdjustmentError> {
-    check_name(Item::Env, name)?;
-    if name.contains(['=', '\0']) {
-        return Err(AdjustmentError::EnvName {
-            name: name.to_owned(),
-        });
-    }
-    Ok(())
-}
-
-/// Whether a name has the three parts of `vendor/class=device`.
-fn is_qualified_cdi_name(name: &str) -> bool {
-    let Some((kind, device)) = name.split_once('=') else {
-        return false;
-    };
-    let Some((vendor, class)) = kind.split_once('/') else {
-        return false;
-    };
-    !(vendor.is_empty() || class.is_empty() || device.is_empty())
 }
 
 #[cfg(test)]

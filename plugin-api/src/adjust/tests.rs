@@ -1,6 +1,7 @@
+use super::values::some;
 use super::{
-    Adjustment, AdjustmentError, ContainerUpdate, Device, DeviceKind, Item, Mount, Updates, api,
-    items,
+    Adjustment, AdjustmentError, ContainerUpdate, Device, DeviceKind, Item, Mount, Resources,
+    Updates, api,
 };
 
 fn device(path: &str) -> Device {
@@ -20,7 +21,8 @@ const SETTERS: &[(Item, Setter)] = &[
     }),
     (Item::Env, |a, name| a.set_env(name, "v").map(drop)),
     (Item::Update, |a, name| {
-        a.update(ContainerUpdate::new(name).cpus("1")).map(drop)
+        a.update(ContainerUpdate::new(name, Resources::new().cpus("1")))
+            .map(drop)
     }),
 ];
 
@@ -160,7 +162,7 @@ fn environment_names_cannot_hold_an_equals_sign() {
 fn the_created_container_cannot_be_updated() {
     let mut adjustment = Adjustment::new();
     adjustment
-        .update(ContainerUpdate::new("other").cpus("0-1"))
+        .update(ContainerUpdate::new("other", Resources::new().cpus("0-1")))
         .unwrap();
     let response = adjustment.clone().into_response("created").unwrap();
     assert!(response.adjust.is_none());
@@ -174,11 +176,12 @@ fn the_created_container_cannot_be_updated() {
 
 #[test]
 fn an_update_holds_what_was_set_and_nothing_else() {
-    let update = ContainerUpdate::new("c")
+    let resources = Resources::new()
         .memory_limit(1 << 30)
-        .cpu_quota(50_000, 100_000)
-        .unified("memory.high", "900000000")
-        .ignore_failure();
+        .cpu_quota(50_000)
+        .cpu_period(100_000)
+        .unified("memory.high", "900000000");
+    let update = ContainerUpdate::new("c", resources).ignore_failure();
     let resources = &update.message().linux.resources;
     assert_eq!(resources.memory.limit.value, 1 << 30);
     assert!(resources.memory.swap.is_none());
@@ -197,11 +200,29 @@ fn an_update_holds_what_was_set_and_nothing_else() {
 #[test]
 fn an_update_that_changes_nothing_is_left_out() {
     let mut updates = Updates::new();
-    updates.add(ContainerUpdate::new("c")).unwrap();
-    let mut hollow = ContainerUpdate::new("d").ignore_failure();
-    hollow.message_mut().linux = items::some(api::LinuxContainerUpdate::new());
+    updates
+        .add(ContainerUpdate::new("c", Resources::new()))
+        .unwrap();
+    let mut hollow = ContainerUpdate::new("d", Resources::new()).ignore_failure();
+    hollow.message_mut().linux = some(api::LinuxContainerUpdate::new());
     updates.add(hollow).unwrap();
     assert!(updates.is_empty());
-    updates.add(ContainerUpdate::new("e").cpus("1")).unwrap();
-    assert_eq!(updates.into_messages().len(), 1);
+    updates
+        .add(ContainerUpdate::new("e", Resources::new().cpus("1")))
+        .unwrap();
+    assert_eq!(updates.messages().len(), 1);
+}
+
+#[test]
+fn evictions_go_only_where_an_answer_has_a_place_for_them() {
+    let mut adjustment = Adjustment::new();
+    adjustment.evict("other", "out of space").unwrap();
+    let response = adjustment.clone().into_response("created").unwrap();
+    assert_eq!(response.evict[0].container_id, "other");
+
+    let refused = AdjustmentError::EvictionNotTaken {
+        method: "StopContainer",
+    };
+    let updates = adjustment.updates().clone();
+    assert_eq!(updates.into_updates("StopContainer"), Err(refused));
 }

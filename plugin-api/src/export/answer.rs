@@ -90,15 +90,16 @@ fn serve<T: Component>(
         Method::StartContainer => notice(payload, |r| c.start_container(r)),
         Method::PostStartContainer => notice(payload, |r| c.post_start_container(r)),
         Method::UpdateContainer => respond(payload, |r| {
-            let update = c.update_container(r)?.into_messages();
+            let (update, evict) = c.update_container(r)?.into_messages();
             Ok(api::UpdateContainerResponse {
                 update,
+                evict,
                 ..Default::default()
             })
         }),
         Method::PostUpdateContainer => notice(payload, |r| c.post_update_container(r)),
         Method::StopContainer => respond(payload, |r| {
-            let update = c.stop_container(r)?.into_messages();
+            let update = c.stop_container(r)?.into_updates("StopContainer")?;
             Ok(api::StopContainerResponse {
                 update,
                 ..Default::default()
@@ -109,7 +110,7 @@ fn serve<T: Component>(
             notice(payload, |r| c.validate_container_adjustment(r))
         }
         Method::Synchronize => respond(payload, |r| {
-            let update = c.synchronize(r)?.into_messages();
+            let update = c.synchronize(r)?.into_updates("Synchronize")?;
             Ok(api::SynchronizeResponse {
                 update,
                 ..Default::default()

@@ -3,7 +3,7 @@
 use nri_plugin_api::testing::{self, Harness, Outcome, json};
 use nri_plugin_api::{
     Adjustment, Component, ContainerUpdate, CreateContainer, Error, Host, Method, MethodSet,
-    RunPodSandbox, StopContainer, Synchronize, UpdateContainer, Updates,
+    Resources, RunPodSandbox, StopContainer, Synchronize, UpdateContainer, Updates,
     ValidateContainerAdjustment, api,
 };
 use serde::Deserialize;
@@ -49,7 +49,10 @@ impl Component for Obedient {
     fn synchronize(&mut self, request: &Synchronize) -> Result<Updates, Error> {
         let mut updates = Updates::new();
         for container in request.containers() {
-            updates.add(ContainerUpdate::new(container.id()).cpus(container.pod_id()))?;
+            updates.add(ContainerUpdate::new(
+                container.id(),
+                Resources::new().cpus(container.pod_id()),
+            ))?;
         }
         Ok(updates)
     }
@@ -63,7 +66,8 @@ impl Component for Obedient {
         let mut adjustment = Adjustment::new();
         match request.container_name() {
             "own-update" => {
-                let update = ContainerUpdate::new(request.container_id()).cpus("1");
+                let update =
+                    ContainerUpdate::new(request.container_id(), Resources::new().cpus("1"));
                 adjustment.update(update)?;
             }
             "twice" => {
@@ -74,7 +78,10 @@ impl Component for Obedient {
             }
             "later" => {
                 let mut updates = Updates::new();
-                updates.add(ContainerUpdate::new("other").memory_limit(5))?;
+                updates.add(ContainerUpdate::new(
+                    "other",
+                    Resources::new().memory_limit(5),
+                ))?;
                 self.host.update_containers(updates)?;
             }
             _ => {}
@@ -85,13 +92,19 @@ impl Component for Obedient {
     fn update_container(&mut self, request: &UpdateContainer) -> Result<Updates, Error> {
         let limit = request.linux_resources()?.memory.limit.value;
         let mut updates = Updates::new();
-        updates.add(ContainerUpdate::new(request.container_id()).memory_limit(limit * 2))?;
+        updates.add(ContainerUpdate::new(
+            request.container_id(),
+            Resources::new().memory_limit(limit * 2),
+        ))?;
         Ok(updates)
     }
 
     fn stop_container(&mut self, request: &StopContainer) -> Result<Updates, Error> {
         let mut updates = Updates::new();
-        updates.add(ContainerUpdate::new(request.pod_id()).cpu_shares(2))?;
+        updates.add(ContainerUpdate::new(
+            request.pod_id(),
+            Resources::new().cpu_shares(2),
+        ))?;
         Ok(updates)
     }
 

@@ -3,12 +3,14 @@
 use std::sync::{Mutex, PoisonError};
 
 use nri_plugin_api::testing::{Harness, Outcome, json};
-use nri_plugin_api::{Component, ContainerUpdate, Error, Host, UpdateError, UpdateResult, Updates};
+use nri_plugin_api::{
+    Component, ContainerUpdate, Error, Host, Resources, UpdateError, UpdateResult, Updates,
+};
 
 fn updates(container: &str) -> Updates {
     let mut updates = Updates::new();
     updates
-        .add(ContainerUpdate::new(container).cpus("1"))
+        .add(ContainerUpdate::new(container, Resources::new().cpus("1")))
         .expect("one update is no conflict");
     updates
 }
@@ -54,7 +56,9 @@ fn updates_outside_a_request_are_queued_until_the_instance_ends() {
     let mut harness = Harness::<Keeper>::create(json!({})).unwrap();
     let host = KEPT.lock().unwrap().take().unwrap();
     let mut updates = Updates::new();
-    updates.add(ContainerUpdate::new("c").cpus("1")).unwrap();
+    updates
+        .add(ContainerUpdate::new("c", Resources::new().cpus("1")))
+        .unwrap();
     let id = host.update_containers(updates.clone()).unwrap();
     let queued = harness.take_updates();
     assert_eq!(queued[0].0, id);

@@ -1,6 +1,6 @@
 //! Answers that hold something.
 
-use nri_plugin_api::{Adjustment, ContainerUpdate, Error, Updates};
+use nri_plugin_api::{Adjustment, ContainerUpdate, Error, Resources, Updates};
 
 use crate::behaviour::{Action, Behaviour};
 
@@ -60,7 +60,8 @@ fn field_size(content: usize) -> usize {
 pub(crate) fn updates(behaviour: &Behaviour) -> Result<Updates, Error> {
     let mut updates = Updates::new();
     if behaviour.action == Action::Large {
-        let update = ContainerUpdate::new("none").cpus("x".repeat(behaviour.bytes));
+        let update =
+            ContainerUpdate::new("none", Resources::new().cpus("x".repeat(behaviour.bytes)));
         updates.add(update.ignore_failure())?;
     }
     Ok(updates)

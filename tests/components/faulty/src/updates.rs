@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use nri_plugin_api::{ContainerUpdate, Error, Host, UpdateError, UpdateId, UpdateResult, Updates};
+use nri_plugin_api::{
+    ContainerUpdate, Error, Host, Resources, UpdateError, UpdateId, UpdateResult, Updates,
+};
 use serde::Deserialize;
 
 use crate::behaviour::POLL;
@@ -43,7 +45,7 @@ impl Asker {
     pub(crate) fn ask(&self, container: &str, record: &mut Record) -> Result<(), Error> {
         let mut updates = Updates::new();
         if !container.is_empty() {
-            updates.add(ContainerUpdate::new(container).cpus("0"))?;
+            updates.add(ContainerUpdate::new(container, Resources::new().cpus("0")))?;
         }
         let status = {
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
