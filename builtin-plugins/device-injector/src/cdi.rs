@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::annotation::Entries;
+use crate::annotation::Value;
 use crate::problems::Problems;
 use crate::settings::Settings;
 
@@ -103,12 +103,12 @@ fn check_part(
 
 /// Reads the entries and asks whether they are allowed.
 pub(crate) fn read(
-    entries: &Entries<'_>,
+    value: &Value<'_>,
     settings: &Settings,
     problems: &mut Problems,
 ) -> Vec<CdiName> {
     let mut names: Vec<CdiName> = Vec::new();
-    for entry in entries.iter() {
+    for entry in value.entries() {
         let Ok(text) = entry.text(problems) else {
             continue;
         };
@@ -126,7 +126,7 @@ pub(crate) fn read(
         } else {
             let advice = settings.advice("allow_cdi_devices", name.kind());
             let what = format_args!("{name} is not allowed on this node: {advice}");
-            problems.add(entry.place(), what);
+            problems.deny(entry.place(), what);
         }
     }
     names

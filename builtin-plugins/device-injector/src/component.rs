@@ -2,13 +2,13 @@
 
 use nri_plugin_api::{Adjustment, Component, CreateContainer, Error, Host};
 
-use crate::annotation::{Found, Kind, Requested};
+use crate::annotation::{Found, Kind, Requested, Value};
 use crate::cdi::CdiName;
 use crate::devices::DeviceEntry;
 use crate::mounts::MountEntry;
-use crate::problems::{Place, Problems};
+use crate::problems::{Place, Problems, Reported};
 use crate::settings::{RawSettings, Settings};
-use crate::{cdi, devices, mounts};
+use crate::{cdi, devices, io_priority, memory_policy, mounts, net_devices, scheduler, sysctl};
 
 /// An instance of the device injector.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Component for DeviceInjector {
         let Some(requested) = Requested::find(request) else {
             return Ok(Adjustment::new());
         };
-        let injection = Injection::read(&self.settings, request.pod_namespace(), &requested)?;
+        let injection = Injection::read(&self.settings, request, &requested)?;
         injection.log(request);
         injection.into_adjustment()
     }
@@ -42,47 +42,64 @@ struct Injection {
     devices: Vec<DeviceEntry>,
     mounts: Vec<MountEntry>,
     cdi_devices: Vec<CdiName>,
+    /// What the others are, and how they are told in the log.
+    adjustment: Adjustment,
+    others: Vec<String>,
 }
 
 impl Injection {
     /// Reads and judges what is asked for. Nothing is injected unless everything can be.
     fn read(
         settings: &Settings,
-        namespace: &str,
+        request: &CreateContainer<'_>,
         requested: &Requested<'_>,
     ) -> Result<Self, Error> {
-        let mut problems = Problems::default();
+        let namespace = request.pod_namespace();
+        let mut problems = Problems::new(settings.on_denied);
         let mut injection = Self::default();
         for found in requested.iter() {
-            let Some(entries) = found.entries(&mut problems) else {
+            let Some(value) = found.value(&mut problems) else {
                 continue;
             };
-            if entries.is_empty() {
-                continue;
-            }
-            if !settings.namespaces.allow(namespace) {
+            if settings.namespaces.allow(namespace) {
+                injection.add(found.kind, &value, settings, &mut problems);
+            } else {
                 deny_namespace(settings, namespace, found, &mut problems);
-                continue;
-            }
-            match found.kind {
-                Kind::Devices => {
-                    injection.devices = devices::read(&entries, settings, &mut problems);
-                }
-                Kind::Mounts => {
-                    injection.mounts = mounts::read(&entries, settings, &mut problems);
-                }
-                Kind::CdiDevices => {
-                    injection.cdi_devices = cdi::read(&entries, settings, &mut problems);
-                }
             }
         }
-        problems.log_ignored();
-        problems.into_result()?;
+        problems.into_result(request)?;
         Ok(injection)
     }
 
+    fn add(&mut self, kind: Kind, value: &Value<'_>, settings: &Settings, problems: &mut Problems) {
+        let adjustment = &mut self.adjustment;
+        let others = match kind {
+            Kind::Devices => {
+                self.devices = devices::read(value, settings, problems);
+                return;
+            }
+            Kind::CdiDevices => {
+                self.cdi_devices = cdi::read(value, settings, problems);
+                return;
+            }
+            Kind::Mounts => {
+                self.mounts = mounts::read(value, settings, problems);
+                return;
+            }
+            Kind::NetDevices => net_devices::inject(value, settings, adjustment, problems),
+            Kind::Sysctl => sysctl::inject(value, settings, adjustment, problems),
+            Kind::IoPriority => one(io_priority::inject(value, settings, adjustment, problems)),
+            Kind::Scheduler => one(scheduler::inject(value, settings, adjustment, problems)),
+            Kind::MemoryPolicy => one(memory_policy::inject(value, settings, adjustment, problems)),
+        };
+        self.others.extend(others);
+    }
+
     fn is_empty(&self) -> bool {
-        self.devices.is_empty() && self.mounts.is_empty() && self.cdi_devices.is_empty()
+        self.devices.is_empty()
+            && self.mounts.is_empty()
+            && self.cdi_devices.is_empty()
+            && self.others.is_empty()
     }
 
     /// One line for the record of who got what.
@@ -97,12 +114,13 @@ impl Injection {
             devices = list(&self.devices),
             mounts = list(&self.mounts),
             cdi_devices = list(&self.cdi_devices),
+            others = list(&self.others),
             "injected"
         );
     }
 
     fn into_adjustment(self) -> Result<Adjustment, Error> {
-        let mut adjustment = Adjustment::new();
+        let mut adjustment = self.adjustment;
         for device in self.devices {
             adjustment.add_device(device.into_device())?;
         }
@@ -116,6 +134,11 @@ impl Injection {
     }
 }
 
+/// What was injected, if anything.
+fn one(injected: Result<String, Reported>) -> Vec<String> {
+    injected.into_iter().collect()
+}
+
 fn deny_namespace(
     settings: &Settings,
     namespace: &str,
@@ -123,7 +146,7 @@ fn deny_namespace(
     problems: &mut Problems,
 ) {
     let advice = settings.advice("allow_namespaces", namespace);
-    problems.add(
+    problems.deny(
         Place::annotation(found.key),
         format_args!("namespace {namespace:?} may not use it on this node: {advice}"),
     );

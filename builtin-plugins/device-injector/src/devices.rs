@@ -6,7 +6,7 @@ use std::path::Path;
 use nri_plugin_api::{Device, DeviceKind};
 
 use crate::allow::AllowedDevices;
-use crate::annotation::{Entries, Entry, Fields};
+use crate::annotation::{Entry, Fields, Value};
 use crate::host_files::{DeviceNode, MAX_MAJOR, MAX_MINOR};
 use crate::paths::{Clean, check_container_path};
 use crate::problems::{Problems, Reported};
@@ -52,13 +52,13 @@ impl fmt::Display for DeviceEntry {
 
 /// Reads the entries and asks whether they are allowed.
 pub(crate) fn read(
-    entries: &Entries<'_>,
+    value: &Value<'_>,
     settings: &Settings,
     problems: &mut Problems,
 ) -> Vec<DeviceEntry> {
     let allowed = settings.devices.for_container(&settings.host);
     let mut devices: Vec<DeviceEntry> = Vec::new();
-    for entry in entries.iter() {
+    for entry in value.entries() {
         let Ok(device) = read_entry(&entry, settings, &allowed, problems) else {
             continue;
         };
@@ -82,15 +82,15 @@ fn read_entry(
     // Every field is read before the first problem ends the entry.
     let path = read_path(&fields, problems);
     let claim = Claim::read(&fields, problems);
-    let file_mode = fields.number("file_mode", MAX_FILE_MODE, problems);
-    let uid = fields.number("uid", u32::MAX, problems);
-    let gid = fields.number("gid", u32::MAX, problems);
+    let file_mode = fields.number("file_mode", 0..=MAX_FILE_MODE, problems);
+    let uid = fields.number("uid", 0..=u32::MAX, problems);
+    let gid = fields.number("gid", 0..=u32::MAX, problems);
     let (path, claim) = (path?, claim?);
     let node = claim.complete(&path, &fields, settings, problems)?;
     if !allowed.allow(node) {
         let advice = settings.advice("allow_devices", &node.to_string());
         let what = format_args!("{node} as {path} is not allowed on this node: {advice}");
-        return Err(problems.add(entry.place(), what));
+        return Err(problems.deny(entry.place(), what));
     }
     Ok(DeviceEntry {
         path,
@@ -117,8 +117,8 @@ struct Claim {
 impl Claim {
     fn read(fields: &Fields<'_>, problems: &mut Problems) -> Result<Self, Reported> {
         let kind = read_kind(fields, problems);
-        let major = fields.number("major", MAX_MAJOR, problems);
-        let minor = fields.number("minor", MAX_MINOR, problems);
+        let major = fields.number("major", 0..=MAX_MAJOR, problems);
+        let minor = fields.number("minor", 0..=MAX_MINOR, problems);
         let numbers = match (major?, minor?) {
             (Some(major), Some(minor)) => Some((major, minor)),
             (None, None) => None,

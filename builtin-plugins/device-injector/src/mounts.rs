@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nri_plugin_api::Mount;
 
-use crate::annotation::{Entries, Entry, Fields};
+use crate::annotation::{Entry, Fields, Value};
 use crate::paths::{Clean, PathError, check_absolute, check_container_path};
 use crate::problems::{Problems, Reported};
 use crate::settings::Settings;
@@ -41,12 +41,12 @@ impl fmt::Display for MountEntry {
 
 /// Reads the entries and asks whether they are allowed.
 pub(crate) fn read(
-    entries: &Entries<'_>,
+    value: &Value<'_>,
     settings: &Settings,
     problems: &mut Problems,
 ) -> Vec<MountEntry> {
     let mut mounts: Vec<MountEntry> = Vec::new();
-    for entry in entries.iter() {
+    for entry in value.entries() {
         let Ok(mount) = read_entry(&entry, settings, problems) else {
             continue;
         };
@@ -150,7 +150,7 @@ fn bind_source(
     if !settings.mounts.allow_source(&path) {
         let advice = settings.advice("allow_mounts", source);
         let what = format_args!("{source:?} is not allowed on this node: {advice}");
-        return Err(problems.add(place, what));
+        return Err(problems.deny(place, what));
     }
     let what = match settings.host.resolve(&path) {
         Ok(target) if settings.mounts.allow_source(&target) => {
@@ -161,7 +161,10 @@ fn bind_source(
         }
         Ok(target) => {
             let advice = settings.advice("allow_mounts", &target.to_string_lossy());
-            format!("{source:?} leads to {target:?}, which is not allowed on this node: {advice}")
+            let what = format_args!(
+                "{source:?} leads to {target:?}, which is not allowed on this node: {advice}"
+            );
+            return Err(problems.deny(place, what));
         }
         Err(error) => format!("{source:?} on this node: {error}"),
     };
@@ -179,5 +182,5 @@ fn judge_file_system(
     }
     let advice = settings.advice("allow_mounts", kind);
     let what = format_args!("mounts of type {kind:?} are not allowed on this node: {advice}");
-    Err(problems.add(fields.place().field("type"), what))
+    Err(problems.deny(fields.place().field("type"), what))
 }

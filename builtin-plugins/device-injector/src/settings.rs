@@ -3,11 +3,16 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use nri_plugin_api::api::{IOPrioClass, LinuxSchedulerPolicy, MpolMode};
 use nri_plugin_api::{ConfigMistakes, Error};
 use serde::Deserialize;
 
-use crate::allow::{AllowList, CdiRule, DeviceRule, MountRule, NamespaceRule, RuleError};
+use crate::allow::{
+    AllowList, CdiRule, DeviceRule, MountRule, NamedRule, NamespaceRule, NetDeviceRule, RuleError,
+    SysctlRule,
+};
 use crate::host_files::HostFiles;
+use crate::problems::OnDenied;
 
 /// The settings as they are written. `docs/components/device-injector.md` has more about each.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -24,6 +29,18 @@ pub struct RawSettings {
     pub allow_mounts: Vec<String>,
     /// CDI devices: `vendor.com/class` or `vendor.com/class=name`. By default none.
     pub allow_cdi_devices: Vec<String>,
+    /// Network devices of the host: names or globs. By default none.
+    pub allow_network_devices: Vec<String>,
+    /// Kernel parameters: names, or starts of names such as `net.core.*`. By default none.
+    pub allow_sysctls: Vec<String>,
+    /// Classes of I/O priority, such as `IOPRIO_CLASS_BE`. By default none.
+    pub allow_io_priorities: Vec<String>,
+    /// Scheduling policies, such as `SCHED_BATCH`. By default none.
+    pub allow_scheduling_policies: Vec<String>,
+    /// Modes of the NUMA memory policy, such as `MPOL_PREFERRED`. By default none.
+    pub allow_memory_policies: Vec<String>,
+    /// What becomes of a request for something that is not allowed.
+    pub on_denied: OnDenied,
     /// Where the root of the host's file system is, as the host process sees it.
     pub host_root: PathBuf,
 }
@@ -35,6 +52,12 @@ impl Default for RawSettings {
             allow_devices: Vec::new(),
             allow_mounts: Vec::new(),
             allow_cdi_devices: Vec::new(),
+            allow_network_devices: Vec::new(),
+            allow_sysctls: Vec::new(),
+            allow_io_priorities: Vec::new(),
+            allow_scheduling_policies: Vec::new(),
+            allow_memory_policies: Vec::new(),
+            on_denied: OnDenied::default(),
             host_root: PathBuf::from("/"),
         }
     }
@@ -49,6 +72,12 @@ pub(crate) struct Settings {
     pub(crate) devices: AllowList<DeviceRule>,
     pub(crate) mounts: AllowList<MountRule>,
     pub(crate) cdi_devices: AllowList<CdiRule>,
+    pub(crate) network_devices: AllowList<NetDeviceRule>,
+    pub(crate) sysctls: AllowList<SysctlRule>,
+    pub(crate) io_priorities: AllowList<NamedRule<IOPrioClass>>,
+    pub(crate) scheduling_policies: AllowList<NamedRule<LinuxSchedulerPolicy>>,
+    pub(crate) memory_policies: AllowList<NamedRule<MpolMode>>,
+    pub(crate) on_denied: OnDenied,
     pub(crate) host: HostFiles,
 }
 
@@ -63,12 +92,23 @@ impl Settings {
         if !raw.host_root.is_absolute() {
             mistakes.add("host_root", "expected an absolute path");
         }
+        let m = &mut mistakes;
         let settings = Self {
             component: component.to_owned(),
-            namespaces: rules("allow_namespaces", &raw.allow_namespaces, &mut mistakes),
-            devices: rules("allow_devices", &raw.allow_devices, &mut mistakes),
-            mounts: rules("allow_mounts", &raw.allow_mounts, &mut mistakes),
-            cdi_devices: rules("allow_cdi_devices", &raw.allow_cdi_devices, &mut mistakes),
+            namespaces: rules("allow_namespaces", &raw.allow_namespaces, m),
+            devices: rules("allow_devices", &raw.allow_devices, m),
+            mounts: rules("allow_mounts", &raw.allow_mounts, m),
+            cdi_devices: rules("allow_cdi_devices", &raw.allow_cdi_devices, m),
+            network_devices: rules("allow_network_devices", &raw.allow_network_devices, m),
+            sysctls: rules("allow_sysctls", &raw.allow_sysctls, m),
+            io_priorities: rules("allow_io_priorities", &raw.allow_io_priorities, m),
+            scheduling_policies: rules(
+                "allow_scheduling_policies",
+                &raw.allow_scheduling_policies,
+                m,
+            ),
+            memory_policies: rules("allow_memory_policies", &raw.allow_memory_policies, m),
+            on_denied: raw.on_denied,
             host: HostFiles::new(raw.host_root.clone()),
         };
         mistakes.into_result()?;
@@ -128,7 +168,8 @@ mod tests {
         let shown: String = lines.filter(keys).map(|line| format!("{line}\n")).collect();
         let shown: RawSettings = toml::from_str(&shown).unwrap();
         assert_eq!(shown, RawSettings::default());
-        assert_eq!(settings.matches("\n#allow_").count(), 4);
+        assert_eq!(settings.matches("\n#allow_").count(), 9);
         assert!(settings.contains("\n#host_root = "));
+        assert!(settings.contains("\n#on_denied = "));
     }
 }

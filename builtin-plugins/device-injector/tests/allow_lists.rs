@@ -260,6 +260,11 @@ fn mistakes_in_the_settings_are_told_by_key_and_all_at_once() {
         "allow_devices": ["/dev/null", "null", "c 1"],
         "allow_mounts": ["/srv/../etc", "bind"],
         "allow_cdi_devices": ["acme.com"],
+        "allow_network_devices": ["a/b"],
+        "allow_sysctls": ["net/core"],
+        "allow_io_priorities": ["BE"],
+        "allow_scheduling_policies": ["fifo"],
+        "allow_memory_policies": ["MPOL_*"],
         "host_root": "host",
     }))
     .unwrap_err();
@@ -278,6 +283,11 @@ fn mistakes_in_the_settings_are_told_by_key_and_all_at_once() {
             "allow_mounts[0]",
             "allow_mounts[1]",
             "allow_cdi_devices[0]",
+            "allow_network_devices[0]",
+            "allow_sysctls[0]",
+            "allow_io_priorities[0]",
+            "allow_scheduling_policies[0]",
+            "allow_memory_policies[0]",
         ]
     );
     let failure = Harness::<DeviceInjector>::create(json!({"allow_device": []})).unwrap_err();
@@ -306,4 +316,61 @@ fn only_create_container_is_subscribed_to() {
         .map(|method| method.name())
         .collect();
     assert_eq!(methods, ["CreateContainer"]);
+}
+
+#[test]
+fn what_is_denied_is_left_out_and_logged_where_the_settings_say_so() {
+    let config = json!({
+        "allow_namespaces": ["default"],
+        "allow_devices": ["/dev/null"],
+        "allow_sysctls": ["net.core.*"],
+        "on_denied": "drop",
+    });
+    let mut injector = Harness::<DeviceInjector>::create(config).unwrap();
+    let mut ask = |namespace: &str, devices: &str| {
+        let mut pod = testing::pod(
+            "p",
+            [
+                (DEV, devices),
+                (MNT, "- {source: /etc, destination: /x}"),
+                (CDI, "- a.com/x=y"),
+                ("sysctl.noderesource.dev", "{net.core.x: 1, kernel.x: 1}"),
+            ],
+        );
+        pod.namespace = namespace.to_owned();
+        injector.create_container(&pod, &testing::container(&pod, "c0"))
+    };
+    let adjustment = ask("default", "[{path: /dev/null}, {path: /dev/zero}]").answer();
+    let linux = &adjustment.adjust.linux;
+    assert_eq!(linux.devices.len(), 1);
+    assert_eq!(linux.devices[0].path, "/dev/null");
+    assert_eq!(linux.sysctl.keys().collect::<Vec<_>>(), ["net.core.x"]);
+    assert!(adjustment.adjust.mounts.is_empty() && adjustment.adjust.CDI_devices.is_empty());
+
+    assert!(
+        ask("other", "[{path: /dev/null}]")
+            .answer()
+            .adjust
+            .is_none()
+    );
+    // A mistake is one all the same.
+    let reason = ask("default", "[{path: null}, {path: /dev/zero}]").rejection();
+    assert!(reason.contains("entry 1: path: is missing"), "{reason}");
+    assert!(!reason.contains("/dev/zero"), "{reason}");
+
+    let logs = injector.logs();
+    let left_out: Vec<_> = logs
+        .iter()
+        .filter(|line| line.message.contains("left out: "))
+        .collect();
+    assert_eq!(left_out.len(), 2, "{logs:?}");
+    for part in [
+        "namespace=\"default\"",
+        "entry 2: c 1:5 as /dev/zero",
+        "allow_mounts",
+        "allow_cdi_devices",
+    ] {
+        assert!(left_out[0].message.contains(part), "{part}: {logs:?}");
+    }
+    assert!(left_out[1].message.contains("allow_namespaces"), "{logs:?}");
 }

@@ -327,7 +327,7 @@ fn bad_devices_are_rejected_with_annotation_entry_and_field() {
         (
             "twice",
             "- {path: /dev/null, PATH: /dev/null}",
-            "entry 1: \"path\" is there twice",
+            "entry 1: \"PATH\" is there twice",
         ),
         (
             "list",
@@ -537,7 +537,7 @@ fn unknown_fields_are_ignored_and_logged_in_one_line() {
     assert_eq!(logs.len(), 2, "{logs:?}");
     assert_eq!(logs[0].level, testing::LogLevel::Warn);
     assert!(
-        logs[0].message.contains("unknown field \"filemode\""),
+        logs[0].message.contains("unknown field \"fileMode\""),
         "{logs:?}"
     );
     assert!(logs[0].message.contains("count=3"), "{logs:?}");

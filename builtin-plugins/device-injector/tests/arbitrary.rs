@@ -14,6 +14,12 @@ fn value() -> impl Strategy<Value = String> {
         Just("major: ".to_owned()),
         Just("file_mode: 0".to_owned()),
         Just("options: [".to_owned()),
+        Just("{class: IOPRIO_CLASS_BE, priority: ".to_owned()),
+        Just("{policy: SCHED_FIFO, priority: ".to_owned()),
+        Just("flags: [SCHED_FLAG_RECLAIM, ".to_owned()),
+        Just("{mode: MPOL_BIND, nodes: ".to_owned()),
+        Just("{hostIf: eth0, name: ".to_owned()),
+        Just("net.core.somaxconn: ".to_owned()),
         Just("&a ".to_owned()),
         Just("*a, ".to_owned()),
         Just("a.com/b=".to_owned()),
@@ -30,16 +36,31 @@ fn value() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_annotation_breaks_the_component(devices in value(), mounts in value(), cdi in value()) {
+    fn no_annotation_breaks_the_component(
+        devices in value(),
+        mounts in value(),
+        cdi in value(),
+        others in value(),
+    ) {
         let mut injector = Harness::<DeviceInjector>::create(json!({
             "allow_devices": ["c *:*", "/dev/n*"],
             "allow_mounts": ["/srv", "tmpfs"],
             "allow_cdi_devices": ["a.com/b"],
+            "allow_network_devices": ["e*"],
+            "allow_sysctls": ["net.*"],
+            "allow_io_priorities": ["*"],
+            "allow_scheduling_policies": ["*"],
+            "allow_memory_policies": ["*"],
         }))?;
         let pod = testing::pod("p", [
             ("devices.noderesource.dev", devices.as_str()),
             ("mounts.nri.io/pod", mounts.as_str()),
             ("cdi-devices.noderesource.dev/container.c0", cdi.as_str()),
+            ("io-priority.noderesource.dev", others.as_str()),
+            ("scheduling-policy.noderesource.dev", others.as_str()),
+            ("network-devices.noderesource.dev", others.as_str()),
+            ("sysctl.noderesource.dev", others.as_str()),
+            ("memory-policy.noderesource.dev", others.as_str()),
         ]);
         match injector.create_container(&pod, &testing::container(&pod, "c0")) {
             Outcome::Answer(_) => {}

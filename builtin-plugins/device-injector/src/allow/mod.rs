@@ -6,15 +6,22 @@
 mod cdi;
 mod device;
 mod mount;
+mod named;
 mod namespace;
+mod net_device;
 mod path;
+mod sysctl;
 
 pub(crate) use cdi::CdiRule;
 pub(crate) use device::{AllowedDevices, DeviceRule};
 pub(crate) use mount::MountRule;
+pub(crate) use named::NamedRule;
 pub(crate) use namespace::NamespaceRule;
+pub(crate) use net_device::NetDeviceRule;
+pub(crate) use sysctl::SysctlRule;
 
 use crate::cdi::CdiNameError;
+use crate::names::UnknownName;
 
 /// The rule that allows all.
 const ANY: &str = "*";
@@ -48,6 +55,14 @@ pub(crate) enum RuleError {
     CdiDevice(#[source] CdiNameError),
     #[error("expected the name of a namespace, or a glob")]
     Namespace,
+    #[error("expected the name of a network device on the host, or a glob")]
+    NetDevice,
+    #[error(
+        "expected a name such as \"net.core.somaxconn\", a start such as \"net.core.*\", or \"*\""
+    )]
+    Sysctl,
+    #[error("this is neither \"*\" nor a name")]
+    Name(#[source] UnknownName),
     #[error("this is no glob")]
     Glob(#[source] glob::PatternError),
 }

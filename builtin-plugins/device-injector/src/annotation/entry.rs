@@ -1,33 +1,66 @@
-//! Reads the fields of an annotation's entries.
+//! Reads the entries and fields of an annotation.
 
 use std::collections::HashSet;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use nri_plugin_api::protobuf::Enum;
 
 use super::number;
 use super::yaml::Node;
+use crate::names;
 use crate::problems::{Place, Problems, Reported};
 
-/// The entries of one annotation.
+/// The value of one annotation, of the kind that the annotation wants.
 #[derive(Debug)]
-pub(crate) struct Entries<'a> {
+pub(crate) struct Value<'a> {
     place: Place<'a>,
-    nodes: Vec<Node>,
+    node: Node,
 }
 
-impl<'a> Entries<'a> {
-    pub(super) fn new(place: Place<'a>, nodes: Vec<Node>) -> Self {
-        Self { place, nodes }
+impl<'a> Value<'a> {
+    pub(super) fn new(place: Place<'a>, node: Node) -> Self {
+        Self { place, node }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
-    /// The entries, each with its place.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.nodes.iter().enumerate().map(|(i, node)| Entry {
+    /// The entries of a list, each with its place.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        let nodes = match &self.node {
+            Node::List(nodes) => nodes.as_slice(),
+            _ => &[],
+        };
+        nodes.iter().enumerate().map(|(i, node)| Entry {
             place: self.place.entry(i),
             node,
         })
+    }
+
+    /// A mapping that is all that there is.
+    pub(crate) fn sole(&self) -> Entry<'_> {
+        Entry {
+            place: self.place,
+            node: &self.node,
+        }
+    }
+
+    /// A mapping whose keys are names that authors choose. A value that is absent is empty.
+    pub(crate) fn pairs(&self, problems: &mut Problems) -> Vec<(Place<'_>, &str, &str)> {
+        let nodes = match &self.node {
+            Node::Map(pairs) => pairs.as_slice(),
+            _ => &[],
+        };
+        let mut pairs = Vec::with_capacity(nodes.len());
+        for (name, node) in nodes {
+            let place = self.place.field(name);
+            match node {
+                Node::Null => pairs.push((place, name.as_str(), "")),
+                Node::Text(text) => pairs.push((place, name, text)),
+                other => {
+                    problems.add(place, format_args!("expected a text, not {other}"));
+                }
+            }
+        }
+        pairs
     }
 }
 
@@ -65,9 +98,9 @@ impl<'a> Entry<'a> {
         let mut seen = HashSet::new();
         let mut result = Ok(());
         for (name, _) in fields {
-            if !seen.insert(name.as_str()) {
+            if !seen.insert(name.to_ascii_lowercase()) {
                 result = Err(problems.add(self.place, format_args!("{name:?} is there twice")));
-            } else if !known.contains(&name.as_str()) {
+            } else if !known.iter().any(|field| field.eq_ignore_ascii_case(name)) {
                 problems.ignore(self.place, format_args!("unknown field {name:?}"));
             }
         }
@@ -91,7 +124,10 @@ impl<'a> Fields<'a> {
     }
 
     fn get(&self, name: &str) -> Option<&'a Node> {
-        let (_, node) = self.fields.iter().find(|(field, _)| field == name)?;
+        let (_, node) = self
+            .fields
+            .iter()
+            .find(|(field, _)| field.eq_ignore_ascii_case(name))?;
         (*node != Node::Null).then_some(node)
     }
 
@@ -110,13 +146,16 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A whole number from 0 to `max`.
-    pub(crate) fn number(
+    /// A whole number within a range.
+    pub(crate) fn number<T>(
         &self,
         name: &'a str,
-        max: u32,
+        range: RangeInclusive<T>,
         problems: &mut Problems,
-    ) -> Result<Option<u32>, Reported> {
+    ) -> Result<Option<T>, Reported>
+    where
+        T: TryFrom<i128> + PartialOrd + Display,
+    {
         let Some(node) = self.get(name) else {
             return Ok(None);
         };
@@ -124,13 +163,47 @@ impl<'a> Fields<'a> {
             Node::Text(text) => number::parse(text).and_then(|number| number.try_into().ok()),
             _ => None,
         };
-        match number.filter(|number| *number <= max) {
+        match number.filter(|number| range.contains(number)) {
             Some(number) => Ok(Some(number)),
             None => {
-                let what = format_args!("expected a number from 0 to {max}, not {node}");
+                let (least, most) = range.into_inner();
+                let what = format_args!("expected a number from {least} to {most}, not {node}");
                 Err(problems.add(self.place.field(name), what))
             }
         }
+    }
+
+    /// The name of a value of the protocol, which must be there.
+    pub(crate) fn named<E: Enum>(
+        &self,
+        name: &'a str,
+        problems: &mut Problems,
+    ) -> Result<E, Reported> {
+        let place = self.place.field(name);
+        let Some(text) = self.text(name, problems)? else {
+            let names = names::join(E::VALUES);
+            return Err(problems.add(place, format_args!("is missing: expected one of {names}")));
+        };
+        names::parse(text).map_err(|error| problems.add(place, error))
+    }
+
+    /// A list of such names; empty if it is absent.
+    pub(crate) fn all_named<E: Enum>(
+        &self,
+        name: &'a str,
+        problems: &mut Problems,
+    ) -> Result<Vec<E>, Reported> {
+        let mut values = Vec::new();
+        let mut result = Ok(());
+        for (i, text) in self.texts(name, problems)?.into_iter().enumerate() {
+            match names::parse(text) {
+                Ok(value) => values.push(value),
+                Err(error) => {
+                    result = Err(problems.add(self.place.field(name).item(i), error));
+                }
+            }
+        }
+        result.map(|()| values)
     }
 
     /// A list of texts; empty if it is absent.

@@ -1,4 +1,4 @@
-//! From the annotations of a pod to the entries that count for a container.
+//! From the annotations of a pod to the values that count for a container.
 
 mod entry;
 mod number;
@@ -7,7 +7,7 @@ mod yaml;
 use nri_plugin_api::CreateContainer;
 use nri_plugin_api::annotations::Annotation;
 
-pub(crate) use entry::{Entries, Entry, Fields};
+pub(crate) use entry::{Entry, Fields, Value};
 
 use crate::problems::{Place, Problems};
 use yaml::Node;
@@ -24,19 +24,73 @@ pub(crate) enum Kind {
     Devices,
     CdiDevices,
     Mounts,
+    IoPriority,
+    Scheduler,
+    NetDevices,
+    Sysctl,
+    MemoryPolicy,
 }
 
 impl Kind {
     /// In the order in which they are read.
-    const ALL: [Self; 3] = [Self::Devices, Self::CdiDevices, Self::Mounts];
+    const ALL: [Self; 8] = [
+        Self::Devices,
+        Self::CdiDevices,
+        Self::Mounts,
+        Self::IoPriority,
+        Self::Scheduler,
+        Self::NetDevices,
+        Self::Sysctl,
+        Self::MemoryPolicy,
+    ];
 
-    /// The key, and what it was called before.
-    fn keys(self) -> (&'static str, &'static str) {
+    /// The key.
+    const fn key(self) -> &'static str {
         match self {
-            Self::Devices => ("devices.noderesource.dev", "devices.nri.io"),
-            Self::CdiDevices => ("cdi-devices.noderesource.dev", "cdi-devices.nri.io"),
-            Self::Mounts => ("mounts.noderesource.dev", "mounts.nri.io"),
+            Self::Devices => "devices.noderesource.dev",
+            Self::CdiDevices => "cdi-devices.noderesource.dev",
+            Self::Mounts => "mounts.noderesource.dev",
+            Self::IoPriority => "io-priority.noderesource.dev",
+            Self::Scheduler => "scheduling-policy.noderesource.dev",
+            Self::NetDevices => "network-devices.noderesource.dev",
+            Self::Sysctl => "sysctl.noderesource.dev",
+            Self::MemoryPolicy => "memory-policy.noderesource.dev",
         }
+    }
+
+    /// What the key was called before.
+    const fn deprecated_key(self) -> Option<&'static str> {
+        match self {
+            Self::Devices => Some("devices.nri.io"),
+            Self::CdiDevices => Some("cdi-devices.nri.io"),
+            Self::Mounts => Some("mounts.nri.io"),
+            Self::IoPriority => Some("io-priority.nri.io"),
+            Self::Scheduler => Some("scheduling-policy.nri.io"),
+            Self::NetDevices => Some("network-devices.nri.io"),
+            Self::Sysctl => None,
+            Self::MemoryPolicy => Some("memory-policy.nri.io"),
+        }
+    }
+
+    /// Whether its value is a list, and not a mapping.
+    const fn is_list(self) -> bool {
+        matches!(
+            self,
+            Self::Devices | Self::CdiDevices | Self::Mounts | Self::NetDevices
+        )
+    }
+
+    fn find<'a>(self, request: &CreateContainer<'a>) -> Option<Found<'a>> {
+        let annotation = match self.deprecated_key() {
+            Some(old) => request.effective_annotation_with_deprecated(self.key(), old),
+            None => request.effective_annotation(self.key()),
+        };
+        let Annotation { key, value } = annotation?;
+        Some(Found {
+            kind: self,
+            key,
+            value,
+        })
     }
 }
 
@@ -50,26 +104,35 @@ pub(crate) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// The entries of its list. `None`: it cannot be read, which is then among the problems.
-    pub(crate) fn entries(&self, problems: &mut Problems) -> Option<Entries<'a>> {
+    /// What it asks for. `None`: nothing, or it cannot be read, which is then among the problems.
+    pub(crate) fn value(&self, problems: &mut Problems) -> Option<Value<'a>> {
         let place = Place::annotation(self.key);
-        let nodes = match yaml::parse(self.value) {
-            Ok(Node::Null) => Vec::new(),
-            Ok(Node::List(nodes)) => nodes,
-            Ok(other) => {
-                problems.add(place, format_args!("expected a list, not {other}"));
-                return None;
-            }
+        let node = match yaml::parse(self.value) {
+            Ok(node) => node,
             Err(error) => {
                 problems.add(place, format_args!("this is not valid YAML: {error}"));
                 return None;
             }
         };
-        if nodes.len() > MAX_ENTRIES {
+        let len = match &node {
+            Node::Null => return None,
+            Node::List(entries) if self.kind.is_list() => entries.len(),
+            Node::Map(entries) if !self.kind.is_list() => entries.len(),
+            other => {
+                let expected = if self.kind.is_list() {
+                    "list"
+                } else {
+                    "mapping"
+                };
+                problems.add(place, format_args!("expected a {expected}, not {other}"));
+                return None;
+            }
+        };
+        if len > MAX_ENTRIES {
             problems.add(place, format_args!("has more than {MAX_ENTRIES} entries"));
             return None;
         }
-        Some(Entries::new(place, nodes))
+        (len > 0).then(|| Value::new(place, node))
     }
 }
 
@@ -86,15 +149,8 @@ impl<'a> Requested<'a> {
         if !annotations.any(|(key, _)| is_in_domain(key)) {
             return None;
         }
-        let found: Vec<_> = Kind::ALL
-            .into_iter()
-            .filter_map(|kind| {
-                let (key, deprecated) = kind.keys();
-                let Annotation { key, value } =
-                    request.effective_annotation_with_deprecated(key, deprecated)?;
-                Some(Found { kind, key, value })
-            })
-            .collect();
+        let kinds = Kind::ALL.into_iter();
+        let found: Vec<_> = kinds.filter_map(|kind| kind.find(request)).collect();
         (!found.is_empty()).then_some(Self { found })
     }
 

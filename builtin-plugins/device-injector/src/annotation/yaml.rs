@@ -29,7 +29,7 @@ pub(super) enum Node {
     /// A scalar as it was written, without its quotes.
     Text(String),
     List(Vec<Self>),
-    /// Keys in lower case, in order.
+    /// In order, keys as they were written.
     Map(Vec<(String, Self)>),
 }
 
@@ -146,8 +146,7 @@ impl IntoNode for Spanned<Raw> {
                     .collect(),
             ),
             Raw::Map(entries) => {
-                let entry =
-                    |(key, value): (String, Self)| (key.to_lowercase(), value.into_node(source));
+                let entry = |(key, value): (String, Self)| (key, value.into_node(source));
                 Node::Map(entries.into_iter().map(entry).collect())
             }
         }
@@ -265,12 +264,12 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_in_lower_case() {
+    fn keys_stay_as_they_are_written() {
         let Node::Map(entries) = parse("{Path: a, FILE_MODE: b}").unwrap() else {
             panic!("not a mapping");
         };
-        assert_eq!(entries[0].0, "path");
-        assert_eq!(entries[1].0, "file_mode");
+        assert_eq!(entries[0].0, "Path");
+        assert_eq!(entries[1].0, "FILE_MODE");
     }
 
     #[test]
