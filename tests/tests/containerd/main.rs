@@ -4,6 +4,7 @@ mod components;
 mod faults;
 mod harness;
 mod hooks;
+mod injected;
 mod log;
 mod logger;
 mod updates;
