@@ -72,7 +72,7 @@ fn bad_config(error: &Error, output: &mut Output<'_>) -> CommandStatus {
 }
 
 fn stages(hook: &ActiveHook) -> String {
-    let stages: Vec<_> = hook.stages().iter().map(ToString::to_string).collect();
+    let stages: Vec<_> = hook.stages().iter().map(|stage| stage.name()).collect();
     if stages.is_empty() {
         return "no stage".to_owned();
     }

@@ -99,7 +99,7 @@ fn log(request: &CreateContainer<'_>, hooks: &[&ActiveHook]) {
         let separator = if list.is_empty() { "" } else { ", " };
         let _ = write!(list, "{separator}{}", hook.file().display());
         for stage in hook.stages() {
-            let _ = write!(list, " {stage}");
+            let _ = write!(list, " {}", stage.name());
         }
     }
     if hooks.len() > MAX_LOGGED {

@@ -1,7 +1,8 @@
 //! A hook, when it runs, and for which containers.
 
 use std::collections::HashMap;
-use std::fmt;
+
+use nri_plugin_api::HookStage;
 
 use crate::pattern::Pattern;
 
@@ -11,7 +12,7 @@ pub(crate) struct Definition {
     pub(crate) hook: Hook,
     pub(crate) when: When,
     /// In the order of the file. A stage that is there twice runs the hook twice.
-    pub(crate) stages: Vec<Stage>,
+    pub(crate) stages: Vec<HookStage>,
 }
 
 /// A program that the OCI runtime runs.
@@ -23,51 +24,6 @@ pub(crate) struct Hook {
     pub(crate) env: Vec<String>,
     /// Seconds.
     pub(crate) timeout: Option<i64>,
-}
-
-/// A moment in the life of a container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// Deprecated by OCI; what is to run there runs at [`Stage::CreateRuntime`].
-    Prestart,
-    CreateRuntime,
-    CreateContainer,
-    StartContainer,
-    Poststart,
-    Poststop,
-}
-
-impl Stage {
-    const ALL: [Self; 6] = [
-        Self::Prestart,
-        Self::CreateRuntime,
-        Self::CreateContainer,
-        Self::StartContainer,
-        Self::Poststart,
-        Self::Poststop,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Prestart => "prestart",
-            Self::CreateRuntime => "createRuntime",
-            Self::CreateContainer => "createContainer",
-            Self::StartContainer => "startContainer",
-            Self::Poststart => "poststart",
-            Self::Poststop => "poststop",
-        }
-    }
-
-    /// The stage that has exactly this name in hook files.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|stage| stage.name() == name)
-    }
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 /// For which containers a hook runs.

@@ -1,15 +1,16 @@
 //! From hooks to an adjustment.
 
 use nri_plugin_api::protobuf::MessageField;
-use nri_plugin_api::{Adjustment, api};
+use nri_plugin_api::{Adjustment, HookStage, api};
 
-use crate::hook::{Hook, Stage};
+use crate::hook::Hook;
 use crate::table::ActiveHook;
 
 /// Adds each hook at each of its stages, in this order.
 ///
 /// As it stands in the file, relative paths and timeouts below a second included: what becomes of
-/// those depends on the OCI runtime, so they are told as problems of the file and not refused here.
+/// those depends on the OCI runtime, so they are told as problems of the file and not refused here,
+/// as the builder of hooks would.
 pub(crate) fn adjustment(hooks: &[&ActiveHook]) -> Adjustment {
     let mut message = api::Hooks::new();
     for active in hooks {
@@ -24,13 +25,14 @@ pub(crate) fn adjustment(hooks: &[&ActiveHook]) -> Adjustment {
     adjustment
 }
 
-fn list(hooks: &mut api::Hooks, stage: Stage) -> &mut Vec<api::Hook> {
+/// Hook files say `prestart` where OCI says `createRuntime` by now; both run there.
+fn list(hooks: &mut api::Hooks, stage: HookStage) -> &mut Vec<api::Hook> {
     match stage {
-        Stage::Prestart | Stage::CreateRuntime => &mut hooks.create_runtime,
-        Stage::CreateContainer => &mut hooks.create_container,
-        Stage::StartContainer => &mut hooks.start_container,
-        Stage::Poststart => &mut hooks.poststart,
-        Stage::Poststop => &mut hooks.poststop,
+        HookStage::Prestart | HookStage::CreateRuntime => &mut hooks.create_runtime,
+        HookStage::CreateContainer => &mut hooks.create_container,
+        HookStage::StartContainer => &mut hooks.start_container,
+        HookStage::Poststart => &mut hooks.poststart,
+        HookStage::Poststop => &mut hooks.poststop,
     }
 }
 

@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::hook::{Definition, Hook, Stage, Subject, Undecided};
+use nri_plugin_api::HookStage;
+
+use crate::hook::{Definition, Hook, Subject, Undecided};
 use crate::problem::Problem;
 
 /// A hook that is in use, and the file that it comes from.
@@ -39,7 +41,7 @@ impl ActiveHook {
         &self.definition.hook
     }
 
-    pub(crate) fn stages(&self) -> &[Stage] {
+    pub(crate) fn stages(&self) -> &[HookStage] {
         &self.definition.stages
     }
 

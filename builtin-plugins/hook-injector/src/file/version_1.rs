@@ -1,6 +1,8 @@
 //! Version 1.0.0 of the schema: all conditions have to hold.
 
-use crate::hook::{Condition, Definition, Hook, Stage, When};
+use nri_plugin_api::HookStage;
+
+use crate::hook::{Condition, Definition, Hook, When};
 use crate::pattern::Pattern;
 
 use super::document::{Document, MAX_PATTERNS, Noted, Object, Text};
@@ -47,12 +49,12 @@ pub(super) fn read_stages<'a>(
     document: &mut Document<'a>,
     file: &Object<'a>,
     name: &str,
-) -> Result<Vec<Stage>, Noted> {
+) -> Result<Vec<HookStage>, Noted> {
     let Some(names) = document.texts(file, name)? else {
         return Err(document.note_at(file, name, "is missing"));
     };
     let stage = |Text { place, text }: Text<'a>| {
-        Stage::from_name(&text).ok_or_else(|| {
+        HookStage::from_name(&text).ok_or_else(|| {
             document.note_value(place, name, format_args!("there is no stage {text:?}"))
         })
     };
