@@ -506,6 +506,26 @@ typedef struct nrih_health {
   int32_t (*report)(void *ctx, const nrih_health_report *report);
 } nrih_health;
 
+/* "nrih.runtime/1": the runtime that the component's session is with. */
+#define NRIH_RUNTIME_ID "nrih.runtime/1"
+typedef struct nrih_runtime {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /*
+   * Writes a JSON object, without NUL at its end:
+   * {"name":"containerd","version":"2.4.2","nri_version":"0.12.3"}. Other keys
+   * may be added. nri_version is what the runtime says or, before NRI 0.12,
+   * what its version is known to have; empty when there is doubt.
+   * thread:    any
+   * state:     any time from the start of create; it can change with each
+   *            session, and never while handle runs
+   * returns:   the length of the object, of which nothing is written if it is
+   *            larger than capacity; 0: the runtime has not said what it is
+   * failure:   0
+   */
+  size_t (*describe)(void *ctx, uint8_t *buffer, size_t capacity);
+} nrih_runtime;
+
 /* ---- a note in C --------------------------------------------------------- */
 
 /*

@@ -12,6 +12,7 @@ use crate::api;
 use crate::export::HostFunctions;
 use crate::health::Health;
 use crate::logging::{self, Attached};
+use crate::runtime::Runtime;
 use crate::update_result::UpdateId;
 
 /// The host, as one instance sees it. Can be cloned and sent to threads of the component.
@@ -130,6 +131,14 @@ impl Host {
         if self.is_alive() {
             self.inner.functions.report_health(health);
         }
+    }
+
+    /// The runtime that the session is with. `None`: the host does not tell, or there was no session
+    /// yet. It never changes during a request.
+    ///
+    /// This asks the host each time, which takes about a microsecond.
+    pub fn runtime(&self) -> Option<Runtime> {
+        self.is_alive().then(|| self.inner.functions.runtime())?
     }
 
     pub(crate) fn log_level(&self) -> u32 {

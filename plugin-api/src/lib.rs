@@ -27,6 +27,7 @@ mod host;
 mod logging;
 mod method_set;
 pub mod request;
+mod runtime;
 pub mod testing;
 mod update_result;
 mod wire;
@@ -53,5 +54,6 @@ pub use request::{
     StopContainer, StopPodSandbox, Synchronize, UpdateContainer, UpdatePodSandbox,
     ValidateContainerAdjustment,
 };
+pub use runtime::Runtime;
 pub use update_result::{UpdateId, UpdateResult};
 pub use wire::Malformed;

@@ -12,5 +12,7 @@ mod logs;
 mod outcomes;
 #[path = "border/panics.rs"]
 mod panics;
+#[path = "border/runtime.rs"]
+mod runtime;
 #[path = "border/updates.rs"]
 mod updates;

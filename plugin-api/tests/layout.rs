@@ -83,6 +83,9 @@ fn expected_structs() -> Expectations {
     expect_layout!(expected, abi::HealthInterface = "nrih_health" {
         struct_size, reserved, report,
     });
+    expect_layout!(expected, abi::RuntimeInterface = "nrih_runtime" {
+        struct_size, reserved, describe,
+    });
     expected
 }
 
@@ -150,6 +153,7 @@ fn expected_texts() -> Expectations {
         ("NRIH_CONFIG_ERROR_ID", abi::CONFIG_ERROR_ID),
         ("NRIH_COMMAND_ID", abi::COMMAND_ID),
         ("NRIH_HEALTH_ID", abi::HEALTH_ID),
+        ("NRIH_RUNTIME_ID", abi::RUNTIME_ID),
     ]
     .into_iter()
     .map(|(name, text)| (name.to_owned(), text.to_owned()))

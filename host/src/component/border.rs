@@ -18,6 +18,7 @@ use super::inspect::Digest;
 use super::load::Library;
 use super::outbox::{Outbox, UpdateResult};
 use super::policy::{Failure, MAX_REASON, Outcome, cut};
+use super::seat::Served;
 use crate::config::plugin_name;
 use crate::crash::{Identity, Step, during};
 use crate::runtime::session::Call;
@@ -148,6 +149,11 @@ impl Instance {
     /// The methods that this instance wants, as [`Method::bit`]s.
     pub fn methods(&self) -> u64 {
         self.methods
+    }
+
+    /// From now on the instance serves this session.
+    pub fn serves(&self, served: &Arc<Served>) {
+        self.context.serves(served);
     }
 
     /// Asks the instance, once, which methods it wants.

@@ -9,19 +9,21 @@
 )]
 
 mod health;
+mod runtime;
 
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use nri_plugin_api::abi::{
-    ABI_MAJOR, ABI_MINOR, CONFIG_ERROR_ID, ConfigErrorInterface, HEALTH_ID, HostTable, Status,
-    log_level,
+    ABI_MAJOR, ABI_MINOR, CONFIG_ERROR_ID, ConfigErrorInterface, HEALTH_ID, HostTable, RUNTIME_ID,
+    Status, log_level,
 };
 
 use super::health::LastHealth;
 use super::outbox::{Full, Outbox};
 use super::policy::cut;
+use super::seat::Served;
 use crate::lock::lock;
 use crate::runtime::ttrpc::MAX_BODY;
 use crate::runtime::update::normal_form;
@@ -77,6 +79,7 @@ pub struct Context {
     log: Mutex<LogBudget>,
     outbox: Arc<Outbox>,
     health: Arc<LastHealth>,
+    served: Mutex<Weak<Served>>,
 }
 
 // SAFETY: the only pointer in it, `table.ctx`, leads to the context itself, which is never freed
@@ -138,6 +141,7 @@ impl Context {
             }),
             outbox,
             health,
+            served: Mutex::default(),
         }));
         // SAFETY: just allocated, never freed, and nobody else knows it yet; from here on it is only
         // shared.
@@ -183,6 +187,11 @@ impl Context {
         let mut state = lock(&self.state);
         state.creating = false;
         std::mem::take(&mut state.config_errors)
+    }
+
+    /// From now on the instance serves this session.
+    pub fn serves(&self, served: &Arc<Served>) {
+        *lock(&self.served) = Arc::downgrade(served);
     }
 
     /// `on_result` is about to be called: the text of an error is taken.
@@ -343,6 +352,7 @@ unsafe extern "C" fn get_interface(_ctx: *mut c_void, id: *const u8, len: usize)
     match unsafe { bytes(id, len) } {
         Some(id) if id == CONFIG_ERROR_ID.as_bytes() => (&raw const CONFIG_ERROR).cast(),
         Some(id) if id == HEALTH_ID.as_bytes() => (&raw const health::HEALTH).cast(),
+        Some(id) if id == RUNTIME_ID.as_bytes() => (&raw const runtime::INTERFACE).cast(),
         _ => std::ptr::null(),
     }
 }

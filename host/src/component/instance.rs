@@ -128,6 +128,7 @@ impl Worker<'_> {
     /// Serves a session until it ends, or until there is no instance to serve it with.
     fn serve(&mut self, mut instance: Instance, served: &Arc<Served>) -> Option<Instance> {
         let seat = self.seat;
+        instance.serves(served);
         loop {
             match self.step(instance, served) {
                 Continue(present) => instance = present,
@@ -259,7 +260,10 @@ impl Worker<'_> {
             drop(instance);
             seat.counters.recreated.add_one();
             match self.create() {
-                Some(successor) => instance = successor,
+                Some(successor) => {
+                    instance = successor;
+                    instance.serves(served);
+                }
                 None => return Break(None),
             }
         } else if !in_time {

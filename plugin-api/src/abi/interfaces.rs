@@ -182,3 +182,19 @@ pub struct HealthInterface {
     pub report:
         Option<unsafe extern "C" fn(ctx: *mut c_void, report: *const HealthReport) -> Status>,
 }
+
+/// Id of [`RuntimeInterface`].
+pub const RUNTIME_ID: &str = "nrih.runtime/1";
+
+/// `nrih_runtime`: describes the runtime.
+#[derive(Debug)]
+#[repr(C)]
+pub struct RuntimeInterface {
+    /// Size of this struct in bytes.
+    pub struct_size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Writes the description of the runtime.
+    pub describe:
+        Option<unsafe extern "C" fn(ctx: *mut c_void, buffer: *mut u8, capacity: usize) -> usize>,
+}

@@ -5,9 +5,10 @@ use std::mem::offset_of;
 
 use crate::abi::{
     CONFIG_ERROR_ID, ConfigErrorInterface, HEALTH_ID, HealthInterface, HealthProblem, HealthReport,
-    HostTable, Status, struct_size,
+    HostTable, RUNTIME_ID, RuntimeInterface, Status, struct_size,
 };
 use crate::health::Health;
+use crate::runtime::Runtime;
 
 /// Reads a field of a struct of the other side, if it ends within the size that its maker wrote.
 ///
@@ -149,6 +150,17 @@ impl HostFunctions {
         unsafe { report(self.ctx, &raw const health) };
     }
 
+    /// The runtime, if the host tells and knows it.
+    pub(crate) fn runtime(&self) -> Option<Runtime> {
+        /// Far more than a host writes: it cuts what runtimes say of themselves.
+        const CAPACITY: usize = 8 << 10;
+        let describe = self.runtime_function()?;
+        let mut buffer = vec![0; CAPACITY];
+        // SAFETY: a function of the host with its context, and a buffer of that size.
+        let len = unsafe { describe(self.ctx, buffer.as_mut_ptr(), buffer.len()) };
+        serde_json::from_slice(buffer.get(..len)?).ok()
+    }
+
     fn config_error_function(&self) -> Option<ConfigErrorFn> {
         let (interface, size) = self.interface::<ConfigErrorInterface>(CONFIG_ERROR_ID)?;
         read_field!(interface, size, ConfigErrorInterface, report)?
@@ -157,6 +169,11 @@ impl HostFunctions {
     fn health_function(&self) -> Option<HealthFn> {
         let (interface, size) = self.interface::<HealthInterface>(HEALTH_ID)?;
         read_field!(interface, size, HealthInterface, report)?
+    }
+
+    fn runtime_function(&self) -> Option<DescribeFn> {
+        let (interface, size) = self.interface::<RuntimeInterface>(RUNTIME_ID)?;
+        read_field!(interface, size, RuntimeInterface, describe)?
     }
 
     /// The struct with this id, and its size. `I` is the layout that the header gives it.
@@ -173,5 +190,6 @@ impl HostFunctions {
     }
 }
 
+type DescribeFn = unsafe extern "C" fn(*mut c_void, *mut u8, usize) -> usize;
 type ConfigErrorFn = unsafe extern "C" fn(*mut c_void, *const u8, usize, *const u8, usize);
 type HealthFn = unsafe extern "C" fn(*mut c_void, *const HealthReport) -> Status;

@@ -11,9 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::{CreateFailure, LogLevel, LogLine};
 use crate::abi::{
     self, CONFIG_ERROR_ID, ConfigErrorInterface, CreateArgs, Descriptor, HEALTH_ID,
-    HealthInterface, HealthReport, HostTable, METHODS_ID, Method, MethodsInterface, Request,
-    Status, UPDATE_RESULT_ID, UpdateResultInterface, struct_size,
+    HealthInterface, HealthReport, HostTable, METHODS_ID, Method, MethodsInterface, RUNTIME_ID,
+    Request, RuntimeInterface, Status, UPDATE_RESULT_ID, UpdateResultInterface, struct_size,
 };
+use crate::runtime::Runtime;
 use crate::{ConfigMistake, Health, HealthProblem};
 
 /// The largest answer that a host takes, in bytes.
@@ -36,6 +37,8 @@ pub(super) struct Recorded {
     /// Tokens that can be replied to.
     waiting: Option<u64>,
     pub(super) reply: Option<(Status, Vec<u8>)>,
+    /// The runtime that the host knows.
+    pub(super) runtime: Option<Runtime>,
 }
 
 /// Where the functions of the table find what they need. Never freed, as the header promises.
@@ -301,10 +304,16 @@ unsafe extern "C" fn get_interface(_: *mut c_void, id: *const u8, len: usize) ->
         reserved: 0,
         report: Some(report_health),
     };
+    const RUNTIME: &RuntimeInterface = &RuntimeInterface {
+        struct_size: struct_size::<RuntimeInterface>(),
+        reserved: 0,
+        describe: Some(describe),
+    };
     // SAFETY: the component hands over a text.
     match unsafe { copy_text(id, len) }.as_str() {
         CONFIG_ERROR_ID => std::ptr::from_ref(CONFIG_ERROR).cast(),
         HEALTH_ID => std::ptr::from_ref(HEALTH).cast(),
+        RUNTIME_ID => std::ptr::from_ref(RUNTIME).cast(),
         _ => std::ptr::null(),
     }
 }
@@ -338,6 +347,19 @@ unsafe extern "C" fn report_health(ctx: *mut c_void, report: *const HealthReport
     // SAFETY: the component hands over its context.
     unsafe { recorded(ctx) }.health = Some(health);
     Status::OK
+}
+
+unsafe extern "C" fn describe(ctx: *mut c_void, buffer: *mut u8, capacity: usize) -> usize {
+    // SAFETY: the component hands over its context.
+    let Some(runtime) = unsafe { recorded(ctx) }.runtime.clone() else {
+        return 0;
+    };
+    let json = serde_json::to_vec(&runtime).expect("texts can be written as JSON");
+    if json.len() <= capacity {
+        // SAFETY: the component hands over a buffer of this capacity.
+        unsafe { buffer.copy_from_nonoverlapping(json.as_ptr(), json.len()) };
+    }
+    json.len()
 }
 
 unsafe extern "C" fn report(

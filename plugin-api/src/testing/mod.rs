@@ -49,6 +49,7 @@ use crate::export::{Exported, descriptor};
 use crate::health::Health;
 use crate::method_set::MethodSet;
 use crate::request::RequestMessage;
+use crate::runtime::Runtime;
 use crate::update_result::UpdateId;
 use border::{Identity, Instance};
 
@@ -216,6 +217,15 @@ impl<T: Exported> Harness<T> {
             containers: containers.to_vec(),
             ..Default::default()
         })
+    }
+
+    /// Tells the instance which runtime it is with, from now on. Before, the host does not know it.
+    pub fn set_runtime(&mut self, name: &str, version: &str, nri_version: &str) {
+        self.instance.recorded().runtime = Some(Runtime {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            nri_version: nri_version.to_owned(),
+        });
     }
 
     /// All lines that the instance logged so far.
