@@ -1,0 +1,110 @@
+//! Completes device nodes from those of the host.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::settings::on_host;
+use crate::spec::DeviceNode;
+
+/// The permission bits of a mode.
+const PERMISSION_BITS: u32 = 0o7777;
+
+/// The type of a device node, as OCI and CDI write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    Character,
+    Block,
+    Fifo,
+}
+
+/// A device node of which everything is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CompleteNode {
+    pub(crate) kind: NodeKind,
+    pub(crate) major: i64,
+    pub(crate) minor: i64,
+    pub(crate) file_mode: Option<u32>,
+}
+
+/// Why a node cannot be completed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HostNodeError {
+    #[error("nothing can be said of {}: {error}", .path.display())]
+    Missing { path: PathBuf, error: io::Error },
+    #[error("{} is no device node", .0.display())]
+    NoDevice(PathBuf),
+    #[error("{} is not of type {expected:?}", .path.display())]
+    OtherType { path: PathBuf, expected: String },
+    #[error("{0:?} is no absolute path on the host")]
+    Relative(String),
+}
+
+/// Takes from the host's node what the file does not say. Symbolic links are not followed, as in
+/// the runtimes. Looked up each time, since devices get other numbers.
+///
+/// # Errors
+///
+/// Type and numbers are not all there, and the host has no such node.
+pub(crate) fn complete(node: &DeviceNode, host_root: &Path) -> Result<CompleteNode, HostNodeError> {
+    let said = match node.kind.as_str() {
+        "c" | "u" => Some(NodeKind::Character),
+        "b" => Some(NodeKind::Block),
+        "p" => Some(NodeKind::Fifo),
+        _ => None,
+    };
+    let enough = said.filter(|kind| node.major != 0 || *kind == NodeKind::Fifo);
+    let found = look_up(node, host_root);
+    if let Some(kind) = enough {
+        let host_mode = found.ok().map(|(_, metadata)| permissions(&metadata));
+        return Ok(CompleteNode {
+            kind,
+            major: node.major,
+            minor: node.minor,
+            file_mode: node.file_mode.or(host_mode),
+        });
+    }
+    let (kind, metadata) = found?;
+    // The host says "c" of what is "u": it needs its numbers.
+    if node.kind == "u" || said.is_some_and(|said| said != kind) {
+        return Err(HostNodeError::OtherType {
+            path: on_host(host_root, Path::new(node.path_on_host())),
+            expected: node.kind.clone(),
+        });
+    }
+    let device = metadata.rdev();
+    let (major, minor) = match node.major {
+        0 => (libc::major(device).into(), libc::minor(device).into()),
+        major => (major, node.minor),
+    };
+    Ok(CompleteNode {
+        kind,
+        major,
+        minor,
+        file_mode: node.file_mode.or(Some(permissions(&metadata))),
+    })
+}
+
+fn look_up(node: &DeviceNode, host_root: &Path) -> Result<(NodeKind, Metadata), HostNodeError> {
+    let said = Path::new(node.path_on_host());
+    if !said.is_absolute() {
+        return Err(HostNodeError::Relative(node.path_on_host().to_owned()));
+    }
+    let path = on_host(host_root, said);
+    let metadata = match fs::symlink_metadata(&path) {
+        Ok(metadata) => metadata,
+        Err(error) => return Err(HostNodeError::Missing { path, error }),
+    };
+    let kind = match metadata.file_type() {
+        file if file.is_char_device() => NodeKind::Character,
+        file if file.is_block_device() => NodeKind::Block,
+        file if file.is_fifo() => NodeKind::Fifo,
+        _ => return Err(HostNodeError::NoDevice(path)),
+    };
+    Ok((kind, metadata))
+}
+
+fn permissions(metadata: &Metadata) -> u32 {
+    metadata.mode() & PERMISSION_BITS
+}

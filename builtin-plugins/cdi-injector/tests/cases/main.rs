@@ -1,0 +1,9 @@
+//! The table of cases in `docs/components/cdi-injector.md`, row by row, and what goes beyond it.
+
+mod commands;
+mod files;
+mod folder;
+mod gaps;
+mod requests;
+mod scale;
+mod watching;
