@@ -10,8 +10,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 /// Packages whose products are needed.
-const PACKAGES: [&str; 5] = [
+const PACKAGES: [&str; 6] = [
     "nri-host",
+    "nri-cdi-injector",
     "nri-device-injector",
     "nri-hook-injector",
     "nri-logger",

@@ -1,5 +1,6 @@
 //! Against real containerd with real containers.
 
+mod cdi;
 mod components;
 mod faults;
 mod harness;

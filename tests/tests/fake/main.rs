@@ -6,6 +6,7 @@ mod callbacks;
 mod record;
 mod scene;
 
+mod cdi;
 mod config;
 mod constructors;
 mod crash;
