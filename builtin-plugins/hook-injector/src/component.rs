@@ -10,7 +10,7 @@ use crate::loader::Loader;
 use crate::settings::{RawSettings, Settings};
 use crate::table::{ActiveHook, Current, Table};
 use crate::watch::Watcher;
-use crate::{commands, inject, report, subject};
+use crate::{commands, cri_o, inject, report, subject};
 
 /// How many hooks a line of the log names.
 const MAX_LOGGED: usize = 16;
@@ -20,6 +20,9 @@ const MAX_LOGGED: usize = 16;
 pub struct HookInjector {
     settings: Settings,
     current: Arc<Current>,
+    host: Host,
+    /// Whether it was said that hooks run twice, since that is said once.
+    has_warned: bool,
     /// Keeps `current` up to date as long as it is here.
     _watcher: Option<Watcher>,
 }
@@ -36,13 +39,15 @@ impl Component for HookInjector {
         report::start(&table, &host);
         let current = Arc::new(Current::new(table));
         let watcher = if settings.watch {
-            Some(Watcher::start(loader, Arc::clone(&current), host)?)
+            Some(Watcher::start(loader, Arc::clone(&current), host.clone())?)
         } else {
             None
         };
         Ok(Self {
             settings,
             current,
+            host,
+            has_warned: false,
             _watcher: watcher,
         })
     }
@@ -56,6 +61,12 @@ impl Component for HookInjector {
                 .exclude(pod.namespace(), pod.runtime_handler())
         {
             return Ok(Adjustment::new());
+        }
+        if !self.has_warned
+            && let Some(warning) = cri_o::warning(&table, &self.host)
+        {
+            self.has_warned = true;
+            tracing::warn!("{warning}");
         }
         let subject = subject::of_request(request, self.settings.bind_mounts)?;
         let hooks = matching(&table, &subject)?;

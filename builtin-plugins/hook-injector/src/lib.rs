@@ -8,10 +8,11 @@
 //! * on the thread that the runtime waits for, `component` asks each `hook` of the table about the
 //!   `subject`, a container, and `inject` makes an adjustment of those that run for it.
 //!
-//! `commands` are for administrators.
+//! `cri_o` knows when hooks run twice. `commands` are for administrators.
 
 mod commands;
 mod component;
+mod cri_o;
 mod file;
 mod hook;
 mod host_files;

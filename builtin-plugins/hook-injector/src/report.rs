@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use nri_plugin_api::{Health, HealthProblem, Host};
 
+use crate::cri_o;
 use crate::table::Table;
 
 /// How many problems of one round are logged.
@@ -28,10 +29,10 @@ pub(crate) fn changes(before: &Table, now: &Table, host: &Host) {
     if before.folders != now.folders || before.problems.len() != now.problems.len() {
         tracing::info!("{}", summary(now));
     }
-    host.report_health(&health(now));
+    host.report_health(&health(now, host));
 }
 
-fn health(table: &Table) -> Health {
+fn health(table: &Table, host: &Host) -> Health {
     let mut health = Health::new(summary(table));
     for problem in &table.problems {
         let told = HealthProblem::new(problem.message()).file(&problem.path);
@@ -40,6 +41,9 @@ fn health(table: &Table) -> Health {
             Some(line) => told.line(line),
             None => told,
         });
+    }
+    if let Some(warning) = cri_o::warning(table, host) {
+        health.add(HealthProblem::new(warning));
     }
     health
 }

@@ -105,3 +105,29 @@ fn mistakes_in_the_settings_are_told_by_key() {
     let keys: Vec<_> = failure.mistakes.iter().map(|m| m.key.as_str()).collect();
     assert_eq!(keys, ["hook_dirs[0]", "host_root"]);
 }
+
+#[test]
+fn with_cri_o_hooks_that_run_twice_are_told_once() {
+    for (runtime, folder, expected) in [
+        ("cri-o", DEFAULT, 1),
+        ("cri-o", OVERRIDE, 0),
+        ("containerd", DEFAULT, 0),
+    ] {
+        let node = Node::new();
+        node.write(folder, "a.json", &file("twice"));
+        let mut injector = node.injector();
+        // Before the session nobody knows the runtime.
+        injector.hooks(&runs("/bin/sh"));
+        assert!(!injector.log().contains("twice"), "{}", injector.log());
+        injector.0.set_runtime(runtime, "1.34.0", "0.12.0");
+        for _ in 0..3 {
+            injector.hooks(&runs("/bin/sh"));
+        }
+        let log = injector.log();
+        assert_eq!(
+            log.matches("so they run twice").count(),
+            expected,
+            "{runtime} {folder}: {log}"
+        );
+    }
+}
