@@ -6,7 +6,6 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use nri_host_tests::host::{Component, Host, context_switches, resources};
 use nri_host_tests::reference;
-use serde_json::json;
 
 /// Index of the first plugin.
 const FIRST_INDEX: u8 = 10;
@@ -14,6 +13,14 @@ const FIRST_INDEX: u8 = 10;
 /// The mask that a logger subscribes to by default, so that both sides of a race
 /// get the same calls: all events but `ValidateContainerAdjustment`, the 14th.
 const LOGGED_EVENTS: u16 = 0x1FFF;
+
+/// The built-in components, as they are without any configuration.
+const BUILT_IN: [&str; 4] = [
+    "libnri_device_injector.so",
+    "libnri_logger.so",
+    "libnri_cdi_injector.so",
+    "libnri_hook_injector.so",
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contestant {
@@ -29,6 +36,8 @@ pub(crate) enum Contestant {
     Loggers,
     /// nri-host with a device injector, a logger, and so on.
     Both,
+    /// nri-host with the built-in components, one of each.
+    BuiltIn,
 }
 
 /// Running plugins. They end with this value.
@@ -45,7 +54,7 @@ impl Contestant {
         match self {
             Self::Floor | Self::FloorOfLogged => "bare responder",
             Self::Go => "Go stub",
-            Self::Injectors | Self::Loggers | Self::Both => "nri-host",
+            Self::Injectors | Self::Loggers | Self::Both | Self::BuiltIn => "nri-host",
         }
     }
 
@@ -71,7 +80,7 @@ impl Contestant {
                 let program = reference::programs()?.join("smallest-plugin");
                 running.start_each(&program, indexes, socket, &[])?;
             }
-            Self::Injectors | Self::Loggers | Self::Both => {
+            Self::Injectors | Self::Loggers | Self::Both | Self::BuiltIn => {
                 let builder = Host::builder().quiet().socket(socket);
                 let host = indexes
                     .map(|index| self.component(index))
@@ -84,16 +93,14 @@ impl Contestant {
 
     fn component(self, index: u8) -> Component {
         let name = format!("bench{index}");
-        let logger = match self {
-            Self::Loggers => true,
-            Self::Both => index % 2 == 1,
-            Self::Floor | Self::FloorOfLogged | Self::Go | Self::Injectors => false,
+        let every_second = usize::from(index % 2);
+        let library = match self {
+            Self::Floor | Self::FloorOfLogged | Self::Go | Self::Injectors => BUILT_IN[0],
+            Self::Loggers => BUILT_IN[1],
+            Self::Both => BUILT_IN[every_second],
+            Self::BuiltIn => BUILT_IN[usize::from(index - FIRST_INDEX)],
         };
-        if logger {
-            return Component::new(&name, index, "libnri_logger.so");
-        }
-        Component::new(&name, index, "libnri_device_injector.so")
-            .config(json!({ "allow_devices": ["*"] }))
+        Component::new(&name, index, library)
     }
 }
 

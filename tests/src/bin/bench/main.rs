@@ -70,7 +70,7 @@ fn main() -> Result<ExitCode> {
 }
 
 fn races(calls: usize) -> Vec<Race> {
-    use Contestant::{Floor, FloorOfLogged, Go, Injectors, Loggers};
+    use Contestant::{BuiltIn, Floor, FloorOfLogged, Go, Injectors, Loggers};
     let dense = Work::Calls(Pace {
         warmup: calls / 5,
         calls,
@@ -109,6 +109,13 @@ fn races(calls: usize) -> Vec<Race> {
             sparse,
             4,
             vec![FloorOfLogged, Loggers],
+            1.3,
+        ),
+        Race::new(
+            "CreateContainer, the 4 built-in",
+            dense,
+            4,
+            vec![Floor, Go, BuiltIn],
             1.3,
         ),
         Race::new("Synchronize, 1000 pods", state, 1, everyone(), 1.3),

@@ -151,6 +151,7 @@ impl Report {
                 4,
                 true,
             ),
+            ("nri-host, the 4 built-in", Contestant::BuiltIn, 4, true),
         ];
         for (what, contestant, count, limited) in cases {
             self.memory
