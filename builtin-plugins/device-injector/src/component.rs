@@ -95,28 +95,27 @@ impl Injection {
         self.others.extend(others);
     }
 
-    fn is_empty(&self) -> bool {
-        self.devices.is_empty()
-            && self.mounts.is_empty()
-            && self.cdi_devices.is_empty()
-            && self.others.is_empty()
-    }
-
-    /// One line for the record of who got what.
+    /// The record of who got what: one line, or several if there is much.
     fn log(&self, request: &CreateContainer<'_>) {
-        if self.is_empty() {
-            return;
+        let lists = [
+            self.devices.len(),
+            self.mounts.len(),
+            self.cdi_devices.len(),
+            self.others.len(),
+        ];
+        let longest = lists.into_iter().max().unwrap_or(0);
+        for start in (0..longest).step_by(MAX_LISTED) {
+            tracing::info!(
+                namespace = request.pod_namespace(),
+                pod = request.pod_name(),
+                container = request.container_name(),
+                devices = list(&self.devices, start),
+                mounts = list(&self.mounts, start),
+                cdi_devices = list(&self.cdi_devices, start),
+                others = list(&self.others, start),
+                "injected"
+            );
         }
-        tracing::info!(
-            namespace = request.pod_namespace(),
-            pod = request.pod_name(),
-            container = request.container_name(),
-            devices = list(&self.devices),
-            mounts = list(&self.mounts),
-            cdi_devices = list(&self.cdi_devices),
-            others = list(&self.others),
-            "injected"
-        );
     }
 
     fn into_adjustment(self) -> Result<Adjustment, Error> {
@@ -152,14 +151,31 @@ fn deny_namespace(
     );
 }
 
-/// Items for the log, separated by commas.
-fn list<T: std::fmt::Display>(items: &[T]) -> String {
-    /// More of them are only counted.
-    const MAX_LISTED: usize = 16;
-    let listed = items.iter().take(MAX_LISTED).map(ToString::to_string);
-    let mut list = listed.collect::<Vec<_>>().join(", ");
-    if items.len() > MAX_LISTED {
-        list.push_str(&format!(" and {} more", items.len() - MAX_LISTED));
+/// Items of each kind in a line of the log. All of them together are shorter than the 8 KiB at which
+/// the host cuts a line.
+const MAX_LISTED: usize = 8;
+
+/// How long each end of an item may get, in bytes, when it is too long as a whole.
+const MAX_END: usize = 48;
+
+/// A line's items for the log, separated by commas. Authors of pods chose the texts: one that
+/// could be taken for several is quoted, and none is so long that it hides others.
+fn list<T: std::fmt::Display>(items: &[T], start: usize) -> String {
+    let listed = items.iter().skip(start).take(MAX_LISTED);
+    let listed = listed.map(|item| {
+        let text = item.to_string();
+        let quoted = format!("{text:?}");
+        let is_plain = quoted.len() == text.len() + 2 && !text.contains(',');
+        shortened(if is_plain { &text } else { &quoted })
+    });
+    listed.collect::<Vec<_>>().join(", ")
+}
+
+fn shortened(text: &str) -> String {
+    if text.len() <= 2 * MAX_END {
+        return text.to_owned();
     }
-    list
+    let head = &text[..text.floor_char_boundary(MAX_END)];
+    let tail = &text[text.ceil_char_boundary(text.len() - MAX_END)..];
+    format!("{head}…{tail}")
 }

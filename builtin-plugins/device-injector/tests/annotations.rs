@@ -563,3 +563,40 @@ fn what_is_injected_is_logged_once() {
         assert!(logs[0].message.contains(part), "{logs:?}");
     }
 }
+
+#[test]
+fn nothing_that_is_injected_is_left_out_of_the_log() {
+    let config = json!({"allow_devices": ["*"], "allow_mounts": ["*"]});
+    let mut injector = Harness::<DeviceInjector>::create(config).unwrap();
+    let devices: String = (0..256)
+        .map(|n| {
+            format!(
+                "- {{path: \"/dev/{n}\\n, {}\", type: c, major: 1, minor: 3}}\n",
+                "x".repeat(900)
+            )
+        })
+        .collect();
+    let mounts = format!(
+        "- {{source: /{}/secret, destination: /x}}",
+        "a/".repeat(1500)
+    );
+    let pod = testing::pod("p", [(DEV, devices.as_str()), (MNT, mounts.as_str())]);
+    let outcome = injector.create_container(&pod, &testing::container(&pod, "c0"));
+    assert!(matches!(outcome, Outcome::Answer(_)), "{outcome:?}");
+    let logs = injector.logs();
+    for n in 0..256 {
+        let quoted = format!("\"/dev/{n}\\n, ");
+        let told = |line: &str| {
+            line.replace("\\\"", "\"")
+                .replace("\\\\", "\\")
+                .contains(&quoted)
+        };
+        assert!(
+            logs.iter().any(|log| told(&log.message)),
+            "{n}: {}",
+            logs[0].message
+        );
+    }
+    assert!(logs[0].message.contains("/secret -> /x"), "{logs:?}");
+    assert!(logs.iter().all(|log| log.message.len() < 8 << 10));
+}

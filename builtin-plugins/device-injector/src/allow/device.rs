@@ -34,7 +34,12 @@ impl FromStr for DeviceRule {
             return Ok(Self::Any);
         }
         if text.starts_with('/') {
-            return text.parse().map(Self::Node);
+            let pattern: PathPattern = text.parse()?;
+            // It is looked up while the runtime waits.
+            if pattern.is_recursive() && !text.starts_with("/dev/") {
+                return Err(RuleError::Recursive);
+            }
+            return Ok(Self::Node(pattern));
         }
         let (letter, numbers) = text.split_once(' ').ok_or(RuleError::Device)?;
         let kind = match letter {
@@ -169,6 +174,7 @@ mod tests {
             "/dev/null",
             "/dev/nul[l]",
             "/d*/n*",
+            "/dev/**/null",
         ] {
             assert!(allows(rule, NULL), "{rule}");
         }
@@ -231,6 +237,8 @@ mod tests {
             "c 1:3 rwm",
             "/dev/../etc",
             "/dev/[",
+            "/**",
+            "/srv/**/dev/*",
         ] {
             assert!(text.parse::<DeviceRule>().is_err(), "{text}");
         }

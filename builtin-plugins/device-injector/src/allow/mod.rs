@@ -45,6 +45,8 @@ pub(crate) enum RuleError {
     Device,
     #[error("expected a number such as \"c 10:229\", where each number can be \"*\"")]
     DeviceNumber,
+    #[error("\"**\" can only be below /dev: elsewhere the look for devices may take long")]
+    Recursive,
     #[error("expected an absolute path, a type of file system such as \"tmpfs\", or \"*\"")]
     Mount,
     #[error("bind mounts are allowed by the path of their source")]

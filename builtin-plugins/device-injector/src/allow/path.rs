@@ -3,22 +3,23 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use glob::{MatchOptions, Pattern};
+use glob::Pattern;
 
 use super::RuleError;
 
-/// `*` stays within a component of the path, `**` does not, and hidden files are files.
-const OPTIONS: MatchOptions = MatchOptions {
-    case_sensitive: true,
-    require_literal_separator: true,
-    require_literal_leading_dot: false,
-};
+/// Any number of components, none included.
+const RECURSIVE: &str = "**";
 
-/// An absolute path that may have wildcards: `?`, `*`, `**`, `[…]`.
+/// An absolute path that may have wildcards: `?`, `*`, `**`, `[…]`. Of these only `**` goes beyond a
+/// component of the path; hidden files are files.
+///
+/// It is compared component by component: over a whole path, [`Pattern`] takes time that grows with
+/// a power of the length, and authors of pods choose the length.
 #[derive(Clone, Debug)]
 pub(crate) struct PathPattern {
     text: String,
-    pattern: Pattern,
+    /// What is before, between and after each `**`.
+    runs: Vec<Vec<Pattern>>,
 }
 
 impl FromStr for PathPattern {
@@ -32,9 +33,12 @@ impl FromStr for PathPattern {
         // "/srv/" means the same as "/srv".
         let trimmed = text.trim_end_matches('/');
         let text = if trimmed.is_empty() { "/" } else { trimmed };
+        let parts: Vec<&str> = components(text).collect();
+        let patterns = |run: &[&str]| run.iter().map(|part| Pattern::new(part)).collect();
+        let runs = parts.split(|part| *part == RECURSIVE).map(patterns);
         Ok(Self {
             text: text.to_owned(),
-            pattern: Pattern::new(text).map_err(RuleError::Glob)?,
+            runs: runs.collect::<Result<_, _>>().map_err(RuleError::Glob)?,
         })
     }
 }
@@ -50,11 +54,44 @@ impl PathPattern {
         (!wildcard).then(|| Path::new(&self.text))
     }
 
+    /// Whether `**` is in it.
+    pub(super) fn is_recursive(&self) -> bool {
+        self.runs.len() > 1
+    }
+
     /// Whether the path, or a folder above it, fits.
     pub(super) fn covers(&self, path: &Path) -> bool {
-        path.ancestors()
-            .any(|path| self.pattern.matches_path_with(path, OPTIONS))
+        let Some(path) = path.to_str() else {
+            return false;
+        };
+        let names: Vec<&str> = components(path).collect();
+        let Some((first, others)) = self.runs.split_first() else {
+            return false;
+        };
+        if !begins(&names, first) {
+            return false;
+        }
+        let mut rest = &names[first.len()..];
+        // The first place where a run fits leaves the most to those that follow.
+        for run in others {
+            let mut starts = 0..rest.len();
+            let Some(start) = starts.find(|start| begins(&rest[*start..], run)) else {
+                return false;
+            };
+            rest = &rest[start + run.len()..];
+        }
+        true
     }
+}
+
+fn components(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|part| !part.is_empty())
+}
+
+/// Whether the names begin with ones that fit the run.
+fn begins(names: &[&str], run: &[Pattern]) -> bool {
+    let mut pairs = names.iter().zip(run);
+    names.len() >= run.len() && pairs.all(|(name, pattern)| pattern.matches(name))
 }
 
 #[cfg(test)]
@@ -84,6 +121,26 @@ mod tests {
         assert!(!covers("/srv/*/public", "/srv/a/b/public"));
         assert!(covers("/srv/**/public", "/srv/a/b/public"));
         assert!(covers("/srv/*", "/srv/.hidden"));
+    }
+
+    #[test]
+    fn two_stars_span_any_number_of_components() {
+        assert!(covers("/srv/**/public", "/srv/public"));
+        assert!(covers("/srv/**/a/**/b", "/srv/a/x/a/b/c"));
+        assert!(covers("/srv/**", "/srv/a"));
+        assert!(!covers("/srv/**", "/srv"));
+        assert!(!covers("/srv/**/a/**/b", "/srv/b/a"));
+        assert!(!covers("/srv/**/public", "/srv/a/publications"));
+    }
+
+    #[test]
+    fn long_names_do_not_make_it_slow() {
+        // To compare all splits would take days.
+        let path = format!("/srv/{}/x", "-".repeat(4000));
+        assert!(!covers("/srv/*-*-*-*-*/data", &path));
+        assert!(!covers("/**/*-*-*-*-*/data", &path));
+        let path = "/-".repeat(2000);
+        assert!(!covers("/**/-/**/-/**/-/**/x", &path));
     }
 
     #[test]
