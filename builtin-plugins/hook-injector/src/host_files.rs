@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 
 /// How long a hook file may be, in bytes: some hundred times the usual.
@@ -19,6 +20,9 @@ const MAX_FILE: u64 = 256 << 10;
 
 /// How many hook files a folder may have.
 pub(crate) const MAX_FILES: usize = 512;
+
+/// How often a program is looked up while folders are renamed.
+const MAX_RACES: u32 = 16;
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -110,16 +114,23 @@ impl HostFiles {
     }
 
     /// What is at the path of a program. A relative path starts at the root.
-    pub(crate) fn program(&self, path: &str) -> Found {
+    ///
+    /// # Errors
+    ///
+    /// It cannot be told: the program may be there.
+    pub(crate) fn program(&self, path: &str) -> io::Result<Found> {
         let is_directory = if self.root == Path::new("/") {
             fs::metadata(self.here(Path::new(path))).map(|metadata| metadata.is_dir())
         } else {
             self.is_directory_within_root(path)
         };
         match is_directory {
-            Ok(true) => Found::Directory,
-            Ok(false) => Found::Other,
-            Err(_) => Found::Nothing,
+            Ok(true) => Ok(Found::Directory),
+            Ok(false) => Ok(Found::Other),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(Found::Nothing),
+                _ => Err(error),
+            },
         }
     }
 
@@ -131,8 +142,14 @@ impl HostFiles {
         let how = OpenHow::new()
             .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
             .resolve(ResolveFlag::RESOLVE_IN_ROOT);
-        let found = openat2(root.as_fd(), path, how)?;
-        Ok(File::from(found).metadata()?.is_dir())
+        for _ in 0..MAX_RACES {
+            match openat2(root.as_fd(), path, how) {
+                // Something was renamed meanwhile.
+                Err(Errno::EAGAIN) => {}
+                found => return Ok(File::from(found?).metadata()?.is_dir()),
+            }
+        }
+        Err(Errno::EAGAIN.into())
     }
 }
 

@@ -108,15 +108,23 @@ impl Loader {
         }
     }
 
-    /// Uses a hook, unless its program is missing: each container would fail of it.
+    /// Uses a hook, unless its program is missing: each container would fail of it. Where that cannot
+    /// be told it is used, since it may be there to enforce something.
     fn activate(&self, path: &Path, definition: &Arc<Definition>, round: &mut Round) {
         round.good.insert(path.to_owned(), Arc::clone(definition));
         let program = &definition.hook.path;
-        let found = self.host.program(program);
-        if found == Found::Nothing {
-            let text = format!("hook.path: there is no {program:?}");
-            return round.problem(path, None, text, Effect::Skipped);
-        }
+        let found = match self.host.program(program) {
+            Ok(Found::Nothing) => {
+                let text = format!("hook.path: there is no {program:?}");
+                return round.problem(path, None, text, Effect::Skipped);
+            }
+            Ok(found) => found,
+            Err(error) => {
+                let text = format!("hook.path: {program:?} cannot be looked up: {error}");
+                round.problem(path, None, text, Effect::InUse);
+                Found::Other
+            }
+        };
         for text in doubts(definition, found) {
             round.problem(path, None, text, Effect::InUse);
         }

@@ -281,6 +281,20 @@ fn what_is_no_file_blocks_nobody_and_is_told() {
 }
 
 #[test]
+fn a_program_that_cannot_be_looked_up_keeps_its_hook() {
+    let node = Node::with(&parts(HOOK, WHEN, STAGES));
+    fs::remove_file(node.path("/bin/true")).unwrap();
+    symlink("true", node.path("/bin/true")).unwrap();
+    let mut injector = node.injector();
+    assert_eq!(injector.hooks(&runs("/bin/sh")).len(), 1);
+    let log = injector.log();
+    assert!(
+        log.contains("\"/bin/true\" cannot be looked up: ") && log.contains("(in use as it is)"),
+        "{log}"
+    );
+}
+
+#[test]
 fn links_to_programs_are_followed_within_the_root_of_the_host() {
     let node = Node::with(&parts(r#"{"path": "/opt/hook"}"#, WHEN, STAGES));
     fs::create_dir(node.path("/opt")).unwrap();
