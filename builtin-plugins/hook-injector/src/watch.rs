@@ -4,7 +4,7 @@
 //! since neither programs nor what links lead to are watched.
 
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -45,7 +45,8 @@ const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_MOVE_SELF)
     .union(AddWatchFlags::IN_ONLYDIR);
 
-/// The thread. It ends when this is dropped.
+/// The thread. It ends when this is dropped, which waits for a read that a dead network mount holds
+/// up.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     stop: Arc<EventFd>,
@@ -195,18 +196,33 @@ impl Watches {
         Ok(watches)
     }
 
+    /// Watches a folder, or the nearest one above it that is there.
     fn add(&mut self, folder: &Path) -> Result<(), Errno> {
-        let mut missing: Option<&OsStr> = None;
+        /// What is there and no folder must not keep the thread here.
+        const MAX_ATTEMPTS: u32 = 8;
+        for _ in 0..MAX_ATTEMPTS {
+            // What came before the one above it was watched was not seen.
+            match self.add_nearest(folder)? {
+                Some(missing) if missing.exists() => {}
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what was not there, nearest to the folder that is watched.
+    fn add_nearest<'a>(&mut self, folder: &'a Path) -> Result<Option<&'a Path>, Errno> {
+        let mut missing: Option<&Path> = None;
         for nearest in folder.ancestors() {
             match self.inotify.add_watch(nearest, CHANGES) {
                 Ok(watch) => {
-                    match missing {
+                    match missing.and_then(Path::file_name) {
                         None => self.folders.insert(watch),
                         Some(name) => self.awaited.insert((watch, name.to_owned())),
                     };
-                    return Ok(());
+                    return Ok(missing);
                 }
-                Err(Errno::ENOENT | Errno::ENOTDIR) => missing = nearest.file_name(),
+                Err(Errno::ENOENT | Errno::ENOTDIR) => missing = Some(nearest),
                 Err(errno) => return Err(errno),
             }
         }
