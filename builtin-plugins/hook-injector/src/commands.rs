@@ -15,7 +15,7 @@ use crate::loader::Loader;
 use crate::problem::Effect;
 use crate::report;
 use crate::settings::{BindMounts, RawSettings, Settings};
-use crate::subject::is_requested;
+use crate::subject::is_requested_volume;
 use crate::table::{ActiveHook, Table};
 
 /// How long the JSON of a pod may be, in bytes: twice what Kubernetes stores.
@@ -129,6 +129,8 @@ struct VolumeMount {
 enum PodError {
     #[error("it cannot be read")]
     Io(#[source] io::Error),
+    #[error("it is longer than {MAX_POD} bytes")]
+    TooLong,
     #[error("it is not the JSON of a pod, as `kubectl get pod -o json` writes it")]
     NotAPod(#[source] serde_json::Error),
 }
@@ -164,10 +166,13 @@ fn match_pod(
 fn read_pod(path: &str) -> Result<Pod, PodError> {
     let mut json = Vec::new();
     let read = match path {
-        "-" => io::stdin().lock().take(MAX_POD).read_to_end(&mut json),
-        path => File::open(path).and_then(|file| file.take(MAX_POD).read_to_end(&mut json)),
+        "-" => io::stdin().lock().take(MAX_POD + 1).read_to_end(&mut json),
+        path => File::open(path).and_then(|file| file.take(MAX_POD + 1).read_to_end(&mut json)),
     };
-    read.map_err(PodError::Io)?;
+    let read = read.map_err(PodError::Io)?;
+    if u64::try_from(read).is_ok_and(|len| len > MAX_POD) {
+        return Err(PodError::TooLong);
+    }
     serde_json::from_slice(&json).map_err(PodError::NotAPod)
 }
 
@@ -208,7 +213,7 @@ impl Container {
             annotations,
             has_bind_mounts: match bind_mounts {
                 // The volumes of pods are bind mounts.
-                BindMounts::Requested => mounts.any(|mount| is_requested(&mount.mount_path)),
+                BindMounts::Requested => mounts.any(|mount| is_requested_volume(&mount.mount_path)),
                 BindMounts::Any => true,
             },
             command: command.map_or(Program::OfImage, |command| Program::Is(command)),

@@ -184,23 +184,60 @@ fn h12_bind_mounts_count_that_a_pod_asks_for() {
         // The sample plugin counts these as well.
         (mounts("proc", "/proc", &["nosuid"]), false),
         (mounts("tmpfs", "/data", &[]), false),
-        (mounts("bind", "/etc/hosts", &["rbind"]), false),
-        (mounts("bind", "/dev/shm", &["rbind"]), false),
-        (mounts("bind", "/dev/termination-log", &["rbind"]), false),
-        (
-            mounts(
-                "bind",
-                "/var/run/secrets/kubernetes.io/serviceaccount",
-                &["rbind"],
-            ),
-            false,
-        ),
     ] {
         assert_eq!(!requested.hooks(&subject).is_empty(), counts, "{subject:?}");
         assert_eq!(any.hooks(&subject).len(), 1, "{subject:?}");
     }
     assert!(requested.hooks(&runs("/bin/sh")).is_empty());
     assert!(any.hooks(&runs("/bin/sh")).is_empty());
+}
+
+#[test]
+fn what_every_container_has_counts_where_the_pod_replaces_it() {
+    const POD: &str = "/var/lib/kubelet/pods/u";
+    const VOLUME: &str = "/var/lib/kubelet/pods/u/volumes/kubernetes.io~empty-dir/v";
+    const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+    let node = Node::with(&file(r#"{"hasBindMounts": true}"#, r#"["poststop"]"#));
+    let mut injector = node.injector();
+    for (destination, source, counts) in [
+        ("/etc/hosts", format!("{POD}/etc-hosts"), false),
+        ("/etc/hosts", VOLUME.to_owned(), true),
+        (
+            "/etc/hosts",
+            format!("{POD}/volume-subpaths/v/etc-hosts"),
+            true,
+        ),
+        (
+            "/dev/shm",
+            "/run/containerd/c/sandboxes/i/shm".to_owned(),
+            false,
+        ),
+        (
+            "/dev/shm",
+            "/run/c/overlay-containers/i/userdata/shm".to_owned(),
+            false,
+        ),
+        ("/dev/shm", "/dev/shm".to_owned(), false),
+        ("/dev/shm/", VOLUME.to_owned(), true),
+        ("/dev/shm", "/home/shm".to_owned(), true),
+        (
+            "/dev/termination-log",
+            format!("{POD}/containers/c0/1f"),
+            false,
+        ),
+        ("/dev/termination-log", VOLUME.to_owned(), true),
+        (
+            TOKEN,
+            format!("{POD}/volumes/kubernetes.io~projected/kube-api-access-x"),
+            false,
+        ),
+        (TOKEN, VOLUME.to_owned(), true),
+    ] {
+        let mut subject = mounts("bind", destination, &["rbind"]);
+        subject.mounts[0].source.clone_from(&source);
+        let hooks = injector.hooks(&subject);
+        assert_eq!(!hooks.is_empty(), counts, "{destination} from {source}");
+    }
 }
 
 #[test]
