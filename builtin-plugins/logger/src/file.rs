@@ -97,8 +97,8 @@ pub(crate) struct FileSink {
     /// The length at which a rotation is tried.
     rotate_at: u64,
     buffer: Vec<u8>,
-    /// How many records are in the buffer.
-    buffered: u64,
+    /// Where the records in the buffer end.
+    ends: Vec<usize>,
     /// How many records could not be written so far.
     lost: u64,
     /// Why writing does not work, if it does not, and how many records were lost before.
@@ -119,13 +119,19 @@ impl FileSink {
         if !path.is_absolute() {
             return Err(OpenError::Relative(path.to_owned()));
         }
-        Ok(Self {
+        let opened = Opened::open(path)?;
+        // Where a link leads, so that a rotation renames the file and not the link.
+        let path = fs::canonicalize(path).map_err(|source| OpenError::Open {
             path: path.to_owned(),
-            opened: Opened::open(path)?,
+            source,
+        })?;
+        Ok(Self {
+            path,
+            opened,
             rotation,
             rotate_at: rotation.map_or(u64::MAX, |rotation| rotation.bytes),
             buffer: Vec::new(),
-            buffered: 0,
+            ends: Vec::new(),
             lost: 0,
             failing: None,
             torn: false,
@@ -146,6 +152,10 @@ impl FileSink {
         // It may have become another file, or shorter.
         self.follow();
         self.look_at_len();
+        // What is at the path now is not this file.
+        if self.astray.is_some() {
+            return;
+        }
         let Some(rotation) = self.rotation.filter(|_| self.is_full(more)) else {
             return;
         };
@@ -211,25 +221,28 @@ impl FileSink {
         }
     }
 
-    fn write_buffer(&mut self) -> io::Result<()> {
+    /// Writes the buffer, and tells how many bytes of it were written.
+    fn write_buffer(&mut self) -> (usize, io::Result<()>) {
         let file = &mut self.opened.file;
         if self.torn {
-            file.write_all(b"\n")?;
+            if let Err(error) = file.write_all(b"\n") {
+                return (0, Err(error));
+            }
             self.torn = false;
         }
-        let mut rest = self.buffer.as_slice();
-        while !rest.is_empty() {
-            match file.write(rest) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+        let mut done = 0;
+        while done < self.buffer.len() {
+            match file.write(&self.buffer[done..]) {
+                Ok(0) => return (done, Err(io::ErrorKind::WriteZero.into())),
                 Ok(written) => {
-                    self.torn = rest[written - 1] != b'\n';
-                    rest = &rest[written..];
+                    done += written;
+                    self.torn = self.buffer[done - 1] != b'\n';
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => return (done, Err(error)),
             }
         }
-        Ok(())
+        (done, Ok(()))
     }
 }
 
@@ -241,7 +254,7 @@ impl Sink for FileSink {
         }
         self.buffer.extend_from_slice(record);
         self.buffer.push(b'\n');
-        self.buffered += 1;
+        self.ends.push(self.buffer.len());
         if self.buffer.len() >= BUFFER_BYTES {
             self.flush();
         }
@@ -252,7 +265,7 @@ impl Sink for FileSink {
             return;
         }
         self.follow();
-        let written = self.write_buffer();
+        let (done, written) = self.write_buffer();
         self.look_at_len();
         let path = self.path.display();
         match written {
@@ -267,11 +280,12 @@ impl Sink for FileSink {
                     tracing::warn!("writing to {path}: {error}; events are lost until it works");
                     self.failing = Some((error, self.lost));
                 }
-                self.lost += self.buffered;
+                let lost = self.ends.iter().filter(|end| **end > done);
+                self.lost += lost.count() as u64;
             }
         }
         self.buffer.clear();
-        self.buffered = 0;
+        self.ends.clear();
     }
 
     fn place(&self) -> String {

@@ -19,8 +19,8 @@ use crate::sink::{HostLog, Sink};
 /// Room for nearly every event.
 const DEFAULT_MAX_EVENT_BYTES: usize = 32 << 10;
 
-/// Below it there is no room for names and ids.
-const MIN_MAX_EVENT_BYTES: usize = 1 << 10;
+/// Below it there may be no room for names and ids.
+const MIN_MAX_EVENT_BYTES: usize = 4 << 10;
 
 /// More than a runtime can send in one message.
 const MAX_MAX_EVENT_BYTES: usize = 64 << 20;

@@ -14,6 +14,11 @@ pub(crate) trait Sink: Debug + Send {
     /// Where records go, for people.
     fn place(&self) -> String;
 
+    /// What is done with records there, for people.
+    fn fate(&self) -> &'static str {
+        "written to"
+    }
+
     /// How many records could not be written so far.
     fn lost(&self) -> u64;
 
@@ -41,11 +46,22 @@ impl Sink for HostLog {
         "the host's log".to_owned()
     }
 
+    /// The host leaves out what is below its level, or comes too fast.
+    fn fate(&self) -> &'static str {
+        "handed to"
+    }
+
     fn lost(&self) -> u64 {
         0
     }
 
     fn problems(&self) -> Vec<HealthProblem> {
-        Vec::new()
+        // A level of the host above this one is the only thing that is known here.
+        if tracing::enabled!(tracing::Level::INFO) {
+            return Vec::new();
+        }
+        vec![HealthProblem::new(
+            "the host's log leaves out what has level \"info\"",
+        )]
     }
 }

@@ -94,7 +94,8 @@ impl Progress {
     fn health(self, sink: &dyn Sink) -> Health {
         let (place, lost) = (sink.place(), sink.lost());
         let written = self.written.saturating_sub(lost);
-        let mut summary = format!("{written} events written to {place}");
+        let fate = sink.fate();
+        let mut summary = format!("{written} events {fate} {place}");
         for (count, fate) in [(self.dropped, "dropped"), (lost, "lost")] {
             if count > 0 {
                 summary.push_str(&format!(", {count} {fate}"));

@@ -408,7 +408,7 @@ fn a_line_that_is_too_long_keeps_its_names() {
     let long = "x".repeat(5000);
     let pod = testing::pod("web", [("long", long.as_str())]);
     let container = testing::container(&pod, "nginx");
-    let config = json!({"max_event_bytes": 1024});
+    let config = json!({"max_event_bytes": 4096});
     let lines = lines(&config, |logger| {
         call_all!(logger, pod, container, CreateContainerRequest);
         call_all_pods!(logger, testing::pod("small", []), RunPodSandboxRequest);
@@ -420,7 +420,7 @@ fn a_line_that_is_too_long_keeps_its_names() {
         json!({"id": "web-id", "name": "web", "uid": "web-uid", "namespace": "default"})
     );
     assert_eq!(lines[0]["container"]["name"], "nginx");
-    assert!(lines[0].to_string().len() <= 1024);
+    assert!(lines[0].to_string().len() <= 4096);
     assert_eq!(lines[1].get("truncated"), None);
 }
 
@@ -452,7 +452,7 @@ fn synchronize_counts_all_and_names_some() {
         line["containers"][3],
         json!({"id": "pod-1-b-id", "pod_sandbox_id": "pod-1-id", "name": "b"})
     );
-    let short = sent(&json!({"max_event_bytes": 1024})).remove(0);
+    let short = sent(&json!({"max_event_bytes": 4096})).remove(0);
     assert_eq!(short["pod_count"], 500);
     assert_eq!(short["truncated"], true);
     assert_eq!(short.get("pods"), None);
@@ -525,7 +525,7 @@ fn the_logger_says_what_it_wrote_where() {
     assert_eq!(health.problems[0].file.as_deref(), path.to_str());
 
     let logger = Harness::<Logger>::create(json!({})).unwrap();
-    let summary = "0 events written to the host's log";
+    let summary = "0 events handed to the host's log";
     reported(&logger, |health| health.summary == summary);
 }
 

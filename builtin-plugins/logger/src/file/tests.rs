@@ -192,3 +192,28 @@ fn a_rotation_that_fails_loses_nothing_and_is_tried_again() {
     assert_eq!(read(&in_the_way), "one\ntwo\nthree\n4\n");
     assert_eq!(read(&path), "five\n");
 }
+
+#[test]
+fn what_took_the_place_of_the_file_is_not_rotated() {
+    let (folder, path) = folder();
+    let mut sink = open(&path, 8, 2);
+    write(&mut sink, &["one", "two", "three"]);
+    let moved = folder.path().join("moved");
+    fs::rename(&path, &moved).unwrap();
+    fs::create_dir(&path).unwrap();
+    write(&mut sink, &["four", "five", "six"]);
+    assert_eq!(read(&moved), "three\nfour\nfive\nsix\n");
+    assert_eq!(names(folder.path()), ["events", "events.1", "moved"]);
+    assert_eq!(read(&folder.path().join("events.1")), "one\ntwo\n");
+}
+
+#[test]
+fn behind_a_link_the_file_is_rotated_and_not_the_link() {
+    let (folder, path) = folder();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    write(&mut open(&link, 8, 1), &["one", "two", "three"]);
+    assert_eq!(names(folder.path()), ["events", "events.1", "link"]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(read(&link), "three\n");
+}
