@@ -152,11 +152,10 @@ async fn the_next_start_tells_who_it_was_and_goes_on() -> Result<()> {
     node.crash(subject.clone()).await?;
     let host = node.host().component(subject).start()?;
     node.runtime.plugin("10-subject").await?;
+    let text = "ended the host the last time";
+    host.logged(text).await?;
     let log = host.log();
-    let told = log
-        .lines()
-        .find(|line| line.contains("ended the host the last time"));
-    let told = told.unwrap_or_else(|| panic!("not told:\n{log}"));
+    let told = log.lines().find(|line| line.contains(text)).unwrap();
     for word in [
         "ERROR",
         "subject",

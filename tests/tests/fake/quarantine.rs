@@ -190,6 +190,7 @@ async fn it_is_told_once_when_it_begins_and_shown_while_it_lasts() -> Result<()>
     let scene = Scene::new(subject).await?;
     fail_until_quarantined(&scene).await?;
     is_not_called(&scene, "ignore").await?;
+    scene.host.logged("in quarantine").await?;
     let log = scene.host.log();
     assert_eq!(log.matches("in quarantine").count(), 1, "{log}");
     let shown = scene.host.run(&["status"]).await?.stdout;

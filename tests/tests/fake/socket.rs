@@ -176,10 +176,9 @@ async fn another_runtime_than_the_expected_one_is_named_and_gets_no_plugin() -> 
     let again = |connection: &Connection| connection.number == 3 && connection.end.is_some();
     wrong.connection("a third attempt", again).await?;
     assert_eq!(wrong.active(), [""; 0]);
-    assert_eq!(
-        host.log().matches("waiting for the runtime: wrong").count(),
-        1
-    );
+    let told = "waiting for the runtime: wrong";
+    host.logged(told).await?;
+    assert_eq!(host.log().matches(told).count(), 1);
     wrong.kill(SocketFile::Removed).await?;
     let mut right = FakeRuntime::builder(Profile::newest())
         .socket(&socket)
@@ -229,7 +228,9 @@ async fn a_host_out_of_descriptors_says_so_and_recovers() -> Result<()> {
         limit_descriptors(&host, 1024)?;
         plugin = runtime.reconnected(&plugin).await?;
     }
-    assert_eq!(host.log().matches("for want of descriptors").count(), 1);
+    let told = "for want of descriptors";
+    host.logged(told).await?;
+    assert_eq!(host.log().matches(told).count(), 1);
     assert_eq!(trouble(&host, "connected").await?, "");
     Ok(())
 }
