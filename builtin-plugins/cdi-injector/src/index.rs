@@ -30,7 +30,7 @@ pub struct Folders {
 }
 
 /// Something that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Problem {
     /// The file or folder.
     pub path: PathBuf,
@@ -38,14 +38,30 @@ pub struct Problem {
     pub line: Option<u64>,
     /// What is wrong.
     pub text: String,
+    /// The kind of devices that it is about, as far as that is known.
+    pub kind: Option<String>,
 }
+
+/// How long the text of a problem may get, in bytes: it quotes files.
+const MAX_TEXT: usize = 512;
+
+/// How many other files are named that define a device as well.
+const MAX_OTHERS: usize = 3;
 
 impl Problem {
     fn new(path: &Path, text: impl Into<String>) -> Self {
         Self {
             path: path.to_owned(),
             line: None,
-            text: text.into(),
+            text: shortened(text.into()),
+            kind: None,
+        }
+    }
+
+    fn of_kind(self, kind: &str) -> Self {
+        Self {
+            kind: Some(kind.to_owned()),
+            ..self
         }
     }
 }
@@ -125,8 +141,11 @@ impl Index {
             for path in paths.into_iter().take(MAX_FILES) {
                 let stamp = FileStamp::of(&path);
                 let outcome = self.known(&path, stamp);
-                let outcome = outcome.unwrap_or_else(|| read(&path, folders.max_file_size));
-                if let Some(stamp) = stamp {
+                let (outcome, is_lasting) = outcome.map_or_else(
+                    || read(&path, folders.max_file_size),
+                    |outcome| (outcome, true),
+                );
+                if let Some(stamp) = stamp.filter(|_| is_lasting) {
                     index.stamps.insert(path, (stamp, outcome.clone()));
                 }
                 match outcome {
@@ -152,7 +171,8 @@ impl Index {
                 "kind {kind} has a part of one character: runtimes with a CDI library up to 1.1.0 \
                  crash when they read this file"
             );
-            self.problems.push(Problem::new(&file.path, text));
+            let problem = Problem::new(&file.path, text);
+            self.problems.push(problem.of_kind(kind.as_str()));
         }
         let position = self.files.len();
         for (i, device) in file.spec.devices.iter().enumerate() {
@@ -180,16 +200,30 @@ impl Index {
     /// A device that two files of one folder define is nobody's, also where a later folder defines
     /// it: so do the runtimes.
     fn settle(&mut self, conflicts: &Conflicts) {
+        // One problem for each file: the first of its devices, and how many more.
+        let mut by_file: BTreeMap<usize, (&str, usize)> = BTreeMap::new();
         for (name, files) in &conflicts.files {
             self.devices.remove(name);
             for file in files {
-                let others = files.iter().filter(|other| *other != file);
-                let others = others.map(|other| self.files[*other].path.display().to_string());
-                let others = others.collect::<Vec<_>>().join(", ");
-                let text = format!("device {name} is defined in {others} as well, so by neither");
-                let problem = Problem::new(&self.files[*file].path, text);
-                self.problems.push(problem);
+                by_file.entry(*file).or_insert((name, 0)).1 += 1;
             }
+        }
+        for (file, (name, count)) in by_file {
+            let files = &conflicts.files[name];
+            let others = files.iter().filter(|other| **other != file);
+            let others = others.map(|other| self.files[*other].path.display().to_string());
+            let mut others = others.take(MAX_OTHERS).collect::<Vec<_>>().join(", ");
+            let left_out = (files.len() - 1).saturating_sub(MAX_OTHERS);
+            if left_out > 0 {
+                others.push_str(&format!(" and {left_out} more files"));
+            }
+            let mut text = format!("device {name} is defined in {others} as well, so by neither");
+            if count > 1 {
+                text.push_str(&format!("; so are {} more of its devices", count - 1));
+            }
+            let file = &self.files[file];
+            let problem = Problem::new(&file.path, text).of_kind(file.spec.kind.as_str());
+            self.problems.push(problem);
         }
         self.problems.sort();
     }
@@ -244,18 +278,29 @@ impl Conflicts {
     }
 }
 
-fn read(path: &Path, limit: u64) -> Outcome {
+/// What comes of reading a file, and whether it will be the same until the file changes.
+fn read(path: &Path, limit: u64) -> (Outcome, bool) {
     match load(path, limit) {
-        Ok(spec) => Ok(Arc::new(SpecFile {
-            path: path.to_owned(),
-            spec,
-        })),
-        Err(error) => Err(Problem {
-            path: path.to_owned(),
-            line: error.line(),
-            text: chain(&error),
-        }),
+        Ok(spec) => {
+            let path = path.to_owned();
+            (Ok(Arc::new(SpecFile { path, spec })), true)
+        }
+        Err(error) => {
+            let problem = Problem {
+                line: error.line(),
+                ..Problem::new(path, chain(&error))
+            };
+            (Err(problem), !matches!(error, LoadError::Read(_)))
+        }
     }
+}
+
+fn shortened(mut text: String) -> String {
+    if text.len() > MAX_TEXT {
+        text.truncate(text.floor_char_boundary(MAX_TEXT));
+        text.push('…');
+    }
+    text
 }
 
 /// The CDI files of a folder, by name. A folder that is not there has none; what keeps another one

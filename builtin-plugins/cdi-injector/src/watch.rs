@@ -3,6 +3,7 @@
 //! Each round watches the folders, reads what changed in them, and waits: for a change, for a
 //! request to look again, or for the next minute, since a change behind a symbolic link is not seen.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -32,7 +33,8 @@ const POLLING: Duration = Duration::from_secs(5);
 /// How soon they are read again because a device was not found.
 const MIN_LOOKUP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The thread. It ends when this is dropped.
+/// The thread. It ends when this is dropped, which waits for a read that a dead network mount holds
+/// up.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     bell: Arc<Bell>,
@@ -117,11 +119,11 @@ fn watch(catalog: &Catalog, bell: &Bell, host: &Host) {
 fn report(old: &Index, new: &Index) {
     /// More of them are only counted.
     const MAX_LOGGED: usize = 20;
-    let before = old.problems();
+    let before: HashSet<_> = old.problems().iter().collect();
     let fresh = new
         .problems()
         .iter()
-        .filter(|problem| !before.contains(problem));
+        .filter(|problem| !before.contains(*problem));
     for problem in fresh.clone().take(MAX_LOGGED) {
         tracing::warn!("{problem}");
     }
@@ -254,14 +256,15 @@ impl Watches {
             | AddWatchFlags::IN_MOVED_TO
             | AddWatchFlags::IN_DELETE_SELF
             | AddWatchFlags::IN_MOVE_SELF
+            // A folder that could not be entered may now be open.
+            | AddWatchFlags::IN_ATTRIB
             | AddWatchFlags::IN_ONLYDIR
             // A folder can be one of CDI files and above another one.
             | AddWatchFlags::from_bits_retain(libc::IN_MASK_ADD);
         let files = arrivals
             | AddWatchFlags::IN_MOVED_FROM
             | AddWatchFlags::IN_CLOSE_WRITE
-            | AddWatchFlags::IN_DELETE
-            | AddWatchFlags::IN_ATTRIB;
+            | AddWatchFlags::IN_DELETE;
         let mut missing = None;
         for ancestor in folder.ancestors() {
             let (mask, interest) = match missing.and_then(Path::file_name) {

@@ -8,8 +8,8 @@ use super::{Invalid, RawSpec};
 /// How deeply lists and mappings may be nested. Those of a CDI file have 6 levels.
 const MAX_DEPTH: usize = 16;
 
-/// How many scalars, lists and mappings a file may have: 50,000 devices of 20 each.
-const MAX_NODES: usize = 1_000_000;
+/// How many scalars, lists and mappings a file may have: 20,000 devices of 20 each.
+const MAX_NODES: usize = 400_000;
 
 /// How many more of them aliases may stand for.
 const MAX_REPLAYED: usize = 100_000;

@@ -108,3 +108,20 @@ fn aliases_are_read_where_they_stand_for_little() {
     assert_eq!(spec.devices.len(), 11);
     assert_eq!(spec.devices[0].edits.env, spec.devices[10].edits.env);
 }
+
+#[test]
+fn devices_that_many_files_define_are_told_once_for_each_file() {
+    let node = Node::new();
+    let text = large(200);
+    for i in 0..50 {
+        node.write(&format!("{i:02}.yaml"), &text);
+    }
+    let index = node.index();
+    assert_eq!((index.device_count(), index.problems().len()), (0, 50));
+    let text = &index.problems()[0].text;
+    assert!(
+        text.contains("and 46 more files as well") && text.contains("199 more of its devices"),
+        "{text}"
+    );
+    assert!(index.problems().iter().all(|p| p.text.len() <= 600));
+}
