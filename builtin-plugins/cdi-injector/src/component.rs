@@ -10,7 +10,7 @@ use crate::annotation;
 use crate::catalog::Catalog;
 use crate::commands::COMMANDS;
 use crate::edits::resolve;
-use crate::index::Index;
+use crate::index::{Index, Problem};
 use crate::name::DeviceName;
 use crate::problems::Problems;
 use crate::runtime::{Capabilities, is_native};
@@ -165,22 +165,39 @@ impl CdiInjector {
     /// Says which devices no file defines, and what may be the reason.
     fn unknown(&self, index: &Index, names: &[&DeviceName]) -> Error {
         let mut problems = Problems::default();
-        let listed = list(names);
-        if !self.catalog.is_scanned() {
-            problems.add(format_args!(
-                "CDI files are not read yet: {listed} may come later"
-            ));
-        } else {
-            problems.add(format_args!(
-                "no CDI file that can be used defines {listed}"
-            ));
-            for problem in index.problems().iter().take(MAX_HINTS) {
-                problems.add(problem);
+        let is_scanned = self.catalog.is_scanned();
+        for name in names {
+            match is_scanned {
+                true => problems.add(format_args!("no CDI file that can be used defines {name}")),
+                false => {
+                    problems.add(format_args!(
+                        "CDI files are not read yet: {name} may come later"
+                    ));
+                }
             }
+        }
+        for hint in hints(index, names).take(MAX_HINTS) {
+            problems.add(hint);
         }
         let result = problems.into_result();
         result.expect_err("a problem was added")
     }
+}
+
+/// What may be the reason that devices are unknown: what is wrong with files of their kinds. Files
+/// that cannot be read may be of any kind; what they say is no business of the pod's author.
+fn hints(index: &Index, names: &[&DeviceName]) -> impl Iterator<Item = String> {
+    let problems = index.problems().iter();
+    let theirs = problems.clone().filter(|problem| {
+        let kind = problem.kind.as_deref();
+        kind.is_some_and(|kind| names.iter().any(|name| name.kind() == kind))
+    });
+    let unread = problems.filter(|problem| problem.kind.is_none());
+    let place = |problem: &Problem| match problem.line {
+        Some(line) => format!("{}:{line}: cannot be used", problem.path.display()),
+        None => format!("{}: cannot be used", problem.path.display()),
+    };
+    theirs.map(Problem::to_string).chain(unread.map(place))
 }
 
 /// Items for a text, separated by commas.

@@ -448,9 +448,27 @@ fn nothing_is_injected_unless_every_device_is_known() {
         node.injector(&json!({}))
             .refusal(&["good.com/dev=ok", "good.com/dev=no", "a.com/b=c"]);
     assert!(
-        refusal.contains("defines good.com/dev=no, a.com/b=c"),
+        refusal.contains("defines good.com/dev=no;") && refusal.contains("defines a.com/b=c"),
         "{refusal}"
     );
+}
+
+#[test]
+fn a_refusal_tells_of_files_of_the_same_kind_and_quotes_none() {
+    let secret = "{cdiVersion: 0.6.0, kind: acme.com/dev, devices: [{name: d, \
+                  containerEdits: {env: [SECRET]}}]}";
+    let node = Node::with(&[
+        ("a.yaml", NEIGHBOUR),
+        ("b.yaml", NEIGHBOUR),
+        ("c.yaml", secret),
+    ]);
+    let mut injector = node.injector(&json!({}));
+    let refusal = injector.refusal(&["good.com/dev=ok"]);
+    assert!(refusal.contains("by neither"), "{refusal}");
+    assert!(refusal.contains("c.yaml:1: cannot be used"), "{refusal}");
+    assert!(!refusal.contains("SECRET"), "{refusal}");
+    let refusal = injector.refusal(&["other.com/dev=ok"]);
+    assert!(!refusal.contains("good.com"), "{refusal}");
 }
 
 #[test]
