@@ -35,6 +35,8 @@ pub(crate) enum HostNodeError {
     Missing { path: PathBuf, error: io::Error },
     #[error("{} is no device node", .0.display())]
     NoDevice(PathBuf),
+    #[error("type \"u\" needs its numbers, major and minor: the host does not tell them")]
+    NoNumbers,
     #[error("{} is not of type {expected:?}", .path.display())]
     OtherType { path: PathBuf, expected: String },
     #[error("{0:?} is no absolute path on the host")]
@@ -66,8 +68,11 @@ pub(crate) fn complete(node: &DeviceNode, host_root: &Path) -> Result<CompleteNo
         });
     }
     let (kind, metadata) = found?;
-    // The host says "c" of what is "u": it needs its numbers.
-    if node.kind == "u" || said.is_some_and(|said| said != kind) {
+    // The host says "c" of what is "u".
+    if node.kind == "u" {
+        return Err(HostNodeError::NoNumbers);
+    }
+    if said.is_some_and(|said| said != kind) {
         return Err(HostNodeError::OtherType {
             path: on_host(host_root, Path::new(node.path_on_host())),
             expected: node.kind.clone(),

@@ -231,7 +231,7 @@ fn row_16_device_nodes_are_completed_from_the_host() {
         (
             10,
             "path: /dev/null, type: u".to_owned(),
-            "is not of type \"u\"",
+            "type \"u\" needs its numbers",
         ),
         (11, "path: /dev/pipe, type: p".to_owned(), "FIFO"),
         (
