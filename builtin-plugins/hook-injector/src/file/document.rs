@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::pattern::Pattern;
+use crate::pattern::{LargeLeft, Pattern};
 
 /// How many mistakes of one file are told.
 pub(super) const MAX_MISTAKES: usize = 16;
@@ -22,6 +22,9 @@ const MAX_ITEMS: usize = 1024;
 
 /// How many patterns a field may have, since each takes memory.
 pub(super) const MAX_PATTERNS: usize = 64;
+
+/// How many patterns of a file may be large.
+const MAX_LARGE_PATTERNS: u32 = 4;
 
 /// Something wrong in a hook file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +115,7 @@ impl<'de> Deserialize<'de> for Fields<'de> {
 pub(super) struct Document<'a> {
     source: &'a str,
     mistakes: Vec<Mistake>,
+    large_patterns: LargeLeft,
 }
 
 impl<'a> Document<'a> {
@@ -119,6 +123,7 @@ impl<'a> Document<'a> {
         Self {
             source,
             mistakes: Vec::new(),
+            large_patterns: LargeLeft(MAX_LARGE_PATTERNS),
         }
     }
 
@@ -262,7 +267,8 @@ impl<'a> Document<'a> {
         field: &str,
         pattern: &str,
     ) -> Result<Pattern, Noted> {
-        Pattern::new(pattern).map_err(|error| {
+        let compiled = Pattern::new(pattern, &mut self.large_patterns);
+        compiled.map_err(|error| {
             let shown: String = pattern.chars().take(80).collect();
             let what = format_args!("pattern {shown:?}: {}", Chain(&error));
             self.note_value(place, field, what)

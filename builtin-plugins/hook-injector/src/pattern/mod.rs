@@ -12,9 +12,16 @@ use regex::bytes::{Regex, RegexBuilder};
 
 pub(crate) use parser::PatternError;
 
-/// How much memory a compiled pattern may take, in bytes: some hundred times what patterns of
-/// hook files take.
-const MAX_COMPILED: usize = 4 << 20;
+/// How much memory a compiled pattern takes that is not large, in bytes: more than patterns of hook
+/// files usually take.
+const SMALL: usize = 64 << 10;
+
+/// How much a large one may take.
+const LARGE: usize = 4 << 20;
+
+/// How many more large patterns there may be.
+#[derive(Debug)]
+pub(crate) struct LargeLeft(pub(crate) u32);
 
 /// A regular expression that is looked for anywhere in a text.
 #[derive(Clone, Debug)]
@@ -26,12 +33,20 @@ impl Pattern {
     /// # Errors
     ///
     /// Go refuses it as well, or it is larger than the limits here.
-    pub(crate) fn new(source: &str) -> Result<Self, PatternError> {
+    pub(crate) fn new(source: &str, large: &mut LargeLeft) -> Result<Self, PatternError> {
         let translated = parser::translate(source)?;
+        match Self::compile(&translated, SMALL) {
+            Err(PatternError::TooLarge) if large.0 > 0 => {
+                large.0 -= 1;
+                Self::compile(&translated, LARGE)
+            }
+            compiled => compiled,
+        }
+    }
+
+    fn compile(translated: &str, limit: usize) -> Result<Self, PatternError> {
         // Bytes, since only there ASCII word boundaries can be negated.
-        let regex = RegexBuilder::new(&translated)
-            .size_limit(MAX_COMPILED)
-            .build();
+        let regex = RegexBuilder::new(translated).size_limit(limit).build();
         regex.map(Self).map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
             other => PatternError::Untranslatable(other),

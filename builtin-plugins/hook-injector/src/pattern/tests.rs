@@ -1,10 +1,10 @@
 //! What patterns mean, as Go's package `regexp` was seen to read them.
 
-use super::Pattern;
+use super::{LargeLeft, Pattern};
 
 #[track_caller]
 fn is_in(pattern: &str, text: &str) -> bool {
-    match Pattern::new(pattern) {
+    match Pattern::new(pattern, &mut LargeLeft(1)) {
         Ok(pattern) => pattern.is_in(text),
         Err(error) => panic!("{pattern:?}: {error:?}"),
     }
@@ -129,7 +129,7 @@ fn what_go_refuses_is_refused_and_says_why() {
         ("(?-)", "unknown group"),
         ("a\\", "ends in a backslash"),
     ] {
-        let error = Pattern::new(pattern).err();
+        let error = Pattern::new(pattern, &mut LargeLeft(1)).err();
         let error = error.unwrap_or_else(|| panic!("{pattern:?} is accepted"));
         assert!(error.to_string().contains(why), "{pattern:?}: {error}");
     }
@@ -144,7 +144,7 @@ fn what_only_go_accepts_is_refused_and_says_why() {
         ("\\pL{1000}", "too much memory"),
         (&deep, "more than 200 deep"),
     ] {
-        let error = Pattern::new(pattern).err();
+        let error = Pattern::new(pattern, &mut LargeLeft(1)).err();
         let error = error.unwrap_or_else(|| panic!("{pattern:?} is accepted"));
         assert!(error.to_string().contains(why), "{pattern:?}: {error}");
     }

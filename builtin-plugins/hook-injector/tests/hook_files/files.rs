@@ -319,3 +319,15 @@ fn a_folder_that_is_full_has_its_first_files_read() {
     let log = injector.log();
     assert!(log.contains("8 of them are left out"), "{log}");
 }
+
+#[test]
+fn few_patterns_of_a_file_may_be_large() {
+    let when = |large: usize| {
+        let patterns: Vec<_> = (0..large).map(|_| "\\pL{20}").chain(["sh"]).collect();
+        json!({ "commands": patterns }).to_string()
+    };
+    let node = Node::with(&parts(HOOK, &when(4), STAGES));
+    assert_eq!(node.injector().hooks(&runs("/bin/sh")).len(), 1);
+    let text = parts(HOOK, &when(5), STAGES);
+    assert_skipped("large patterns", &text, 3, "too much memory");
+}
