@@ -435,7 +435,8 @@ typedef struct nrih_command {
    * thread:    the main thread of a process for one command
    * returns:   0 to 255: the exit status of the process. NRIH_UNSUPPORTED: there
    *            is no such command, and nothing was written; the host says so.
-   *            Any other value counts as the exit status 1.
+   *            Any other value counts as the exit status 1, or 0 if it is
+   *            NRIH_STREAM_OUTPUT that nobody reads any more.
    */
   int32_t (*run)(const nrih_command_call *call);
 } nrih_command;

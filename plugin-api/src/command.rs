@@ -60,7 +60,8 @@ pub struct Command<T: Component> {
 /// It runs in a process for this one command, apart from the daemon and without an instance. It may
 /// take its time, and read standard input. Log events go nowhere.
 ///
-/// An error is written to standard error, and the exit status is [`CommandStatus::FAILED`]. The same
+/// An error is written to standard error, and the exit status is [`CommandStatus::FAILED`], unless
+/// it is that nobody reads the output any more, as in a pipe to `head`: that is none. The same
 /// status without a word is the outcome of a panic, which the standard library reports.
 pub type CommandFn<T> = fn(
     config: &<T as Component>::Config,

@@ -12,7 +12,7 @@ use super::{CommonArgs, complain};
 use crate::component::command::{CommandEnd, CommandHelp, Commands};
 use crate::component::inspect::{InspectError, inspect};
 use crate::component::load::{Libraries, Library, LoadError, Probe};
-use crate::config::{ComponentConfig, Config, Loaded, nearest};
+use crate::config::{BrokenComponent, ComponentConfig, Config, Loaded, nearest, plugin_name};
 use crate::exit::ExitReason;
 
 /// The help of `component`.
@@ -144,6 +144,18 @@ fn find<'a>(
         .as_ref()
         .ok_or_else(|| ComponentError::Config(lines(&loaded.mistakes)))?;
     let name = name.to_owned();
+    let is_meant = |broken: &&BrokenComponent| {
+        let own = broken.name.as_deref().unwrap_or_default();
+        own == name
+            || broken
+                .index
+                .is_some_and(|index| plugin_name(index, own) == name)
+    };
+    // First, since it may be the one of two with this name that is meant.
+    if let Some(broken) = loaded.broken.iter().find(is_meant) {
+        let mistakes = lines(&broken.mistakes);
+        return Err(ComponentError::Broken { name, mistakes });
+    }
     let found: Vec<_> = config
         .components
         .iter()
@@ -159,11 +171,6 @@ fn find<'a>(
                 plugins: plugins.collect(),
             });
         }
-    }
-    let mut broken = loaded.broken.iter();
-    if let Some(broken) = broken.find(|broken| broken.name.as_ref() == Some(&name)) {
-        let mistakes = lines(&broken.mistakes);
-        return Err(ComponentError::Broken { name, mistakes });
     }
     let names = config.components.iter().map(|other| other.name.as_str());
     let nearest = nearest(&name, names).map(str::to_owned);

@@ -35,7 +35,7 @@ pub enum CommandEnd {
     Exit(u8),
     /// With another value than an exit status: it failed.
     Failed,
-    /// Nobody reads its output any more.
+    /// It failed, and nobody reads its output any more.
     Unread,
     /// The component has no command with this name.
     Unknown,
@@ -108,7 +108,7 @@ impl Commands {
         // function.
         let status = unsafe { (self.run)(&raw const call) };
         Ok(match u8::try_from(status) {
-            _ if streams.unread.load(Ordering::Relaxed) => CommandEnd::Unread,
+            Err(_) if streams.unread.load(Ordering::Relaxed) => CommandEnd::Unread,
             Ok(status) => CommandEnd::Exit(status),
             Err(_) if status == Status::UNSUPPORTED.0 => CommandEnd::Unknown,
             Err(_) => CommandEnd::Failed,

@@ -36,6 +36,9 @@ library = "libsilent.so"
 [[component]]
 name = "broken"
 library = "libtalker.so"
+[[component]]
+name = "half"
+index = 50
 "#;
 
 /// Commands that do what their names say.
@@ -75,6 +78,10 @@ static int32_t run(const nrih_command_call *call) {
   }
   if (IS("forever")) {
     while (say(call, NRIH_STREAM_OUTPUT, "more\n") == NRIH_OK) { }
+    return NRIH_FAILED;
+  }
+  if (IS("find")) {
+    while (say(call, NRIH_STREAM_OUTPUT, "found\n") == NRIH_OK) { }
     return 9;
   }
   if (IS("status")) return 256;
@@ -153,19 +160,21 @@ fn a_command_reads_standard_input() {
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let workshop = workshop();
-    let mut child = program()
-        .args(["component", "talker", "forever"])
-        .env("NRI_HOST_CONFIG", workshop.path("nri-host.toml"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program can be started");
-    drop(child.stdout.take());
-    let output = child.wait_with_output().expect("the command ends");
-    assert_eq!(
-        (output.status.code(), text(&output.stderr)),
-        (Some(0), String::new())
-    );
+    for (command, status) in [("forever", 0), ("find", 9)] {
+        let mut child = program()
+            .args(["component", "talker", command])
+            .env("NRI_HOST_CONFIG", workshop.path("nri-host.toml"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program can be started");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("the command ends");
+        assert_eq!(
+            (output.status.code(), text(&output.stderr)),
+            (Some(status), String::new())
+        );
+    }
 }
 
 #[test]
@@ -212,6 +221,11 @@ fn what_is_not_there_is_told_with_what_is() {
             &["broken", "args"],
             78,
             "component \"broken\" has mistakes in its configuration:\n",
+        ),
+        (
+            &["50-half"],
+            78,
+            "component \"50-half\" has mistakes in its configuration:\n",
         ),
         (&["text"], 65, "lib/libtext.so: is not an ELF file\n"),
         (&[], 64, "Usage: nri-host component"),

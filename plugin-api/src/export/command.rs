@@ -109,8 +109,9 @@ unsafe extern "C" fn run<T: Exported>(call: *const CommandCall) -> i32 {
     let mut output = Output::new(&mut write);
     let run = AssertUnwindSafe(|| run_command::<T>(&call.args, call.config, &mut output));
     match catch_unwind(run) {
-        Ok(Some(status)) => i32::from(status.code()),
-        Ok(None) => Status::UNSUPPORTED.0,
+        Ok(Ended::Exit(status)) => i32::from(status.code()),
+        Ok(Ended::Cut) => Status::FAILED.0,
+        Ok(Ended::Unknown) => Status::UNSUPPORTED.0,
         Err(payload) => {
             // Dropping the payload could panic again.
             std::mem::forget(payload);
@@ -119,29 +120,42 @@ unsafe extern "C" fn run<T: Exported>(call: *const CommandCall) -> i32 {
     }
 }
 
-/// Runs the command that the arguments begin with. `None`: there is none with this name.
-fn run_command<T: Component>(
-    args: &[String],
-    config: &[u8],
-    output: &mut Output<'_>,
-) -> Option<CommandStatus> {
-    let (name, args) = args.split_first()?;
-    let command = T::COMMANDS.iter().find(|command| command.name == name)?;
+/// How a command ended.
+enum Ended {
+    Exit(CommandStatus),
+    /// Its output could not be written, and it has nothing else to say.
+    Cut,
+    /// There is none with this name.
+    Unknown,
+}
+
+/// Runs the command that the arguments begin with.
+fn run_command<T: Component>(args: &[String], config: &[u8], output: &mut Output<'_>) -> Ended {
+    let Some((name, args)) = args.split_first() else {
+        return Ended::Unknown;
+    };
+    let Some(command) = T::COMMANDS.iter().find(|command| command.name == name) else {
+        return Ended::Unknown;
+    };
     let config = match parse_config::<T::Config>(config) {
         Ok(config) => config,
         Err(error) => {
             complain(output, "the configuration is wrong: ", &error);
-            return Some(CommandStatus::BAD_CONFIG);
+            return Ended::Exit(CommandStatus::BAD_CONFIG);
         }
     };
-    let ended = (command.run)(&config, args, output).and_then(|status| {
-        output.flush()?;
-        Ok(status)
-    });
-    Some(ended.unwrap_or_else(|error| {
-        complain(output, "", &error);
-        CommandStatus::FAILED
-    }))
+    let ended = (command.run)(&config, args, output);
+    match ended {
+        // What it found out counts, whether somebody reads the rest or not.
+        Ok(status) if output.flush().is_ok() || status != CommandStatus::DONE => {
+            Ended::Exit(status)
+        }
+        Err(error) if !output.has_failed() => {
+            complain(output, "", &error);
+            Ended::Exit(CommandStatus::FAILED)
+        }
+        Ok(_) | Err(_) => Ended::Cut,
+    }
 }
 
 /// Says what went wrong, unless it is the output: the host has told that.
