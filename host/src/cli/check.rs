@@ -1,17 +1,14 @@
 //! `nri-host check`
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
-
-use nri_plugin_api::abi::flags;
 
 use super::CommonArgs;
 use super::output::print;
 use crate::chain;
-use crate::component::inspect::{Digest, Inspected, inspect};
-use crate::component::load::{Libraries, Probe};
-use crate::config::{ComponentConfig, Config, Loaded};
+use crate::component::inspect::inspect;
+use crate::component::trials::Trials;
+use crate::config::{ComponentConfig, Loaded};
 use crate::exit::ExitReason;
 
 /// Checks the configuration and all libraries that it names. Each is also loaded, in a throw-away
@@ -44,7 +41,7 @@ impl Report {
             report.warning(warning);
         }
         if let Some(config) = &loaded.config {
-            let mut trials = Trials::new(config);
+            let mut trials = Trials::new(&config.host.state_dir);
             for component in &config.components {
                 report.component(component, &mut trials);
             }
@@ -111,69 +108,6 @@ impl Report {
 
     fn line(&mut self, what: impl std::fmt::Display) {
         writeln!(self.text, "{what}").expect("a String takes any text");
-    }
-}
-
-/// What a library has to come through before it counts as sound.
-struct Trials {
-    peers: Peers,
-    libraries: Libraries,
-    /// What came of loading each content.
-    tried: BTreeMap<Digest, Result<(), String>>,
-}
-
-impl Trials {
-    fn new(config: &Config) -> Self {
-        let state_dir = config.host.state_dir.clone();
-        Self {
-            peers: Peers::default(),
-            libraries: Libraries::new(state_dir, Probe::with_this_program()),
-            tried: BTreeMap::new(),
-        }
-    }
-
-    fn pass(&mut self, plugin: &str, inspected: &Inspected) -> Result<(), String> {
-        let probe = || {
-            let probed = self.libraries.probe(inspected);
-            probed.map_err(|error| chain(&error))
-        };
-        let outcome = self.tried.entry(inspected.digest).or_insert_with(probe);
-        outcome.clone()?;
-        self.peers.admit(plugin, inspected)
-    }
-}
-
-/// The libraries so far, by content, with the plugin that came first: some do not get along.
-#[derive(Default)]
-struct Peers {
-    one_instance: BTreeMap<Digest, String>,
-    go: Option<(Digest, String)>,
-}
-
-impl Peers {
-    fn admit(&mut self, plugin: &str, inspected: &Inspected) -> Result<(), String> {
-        let digest = inspected.digest;
-        if inspected.note.flags & flags::ONE_INSTANCE != 0 {
-            if let Some(first) = self.one_instance.get(&digest) {
-                return Err(format!(
-                    "says that it can serve one component only, and it serves {first} already"
-                ));
-            }
-            self.one_instance.insert(digest, plugin.to_owned());
-        }
-        if inspected.go_runtime {
-            match &self.go {
-                Some((other, first)) if *other != digest => {
-                    return Err(format!(
-                        "carries a Go runtime, as does the library of {first}: there can be one \
-                         in a process only, and this version has no processes for components"
-                    ));
-                }
-                Some(_) => {}
-                None => self.go = Some((digest, plugin.to_owned())),
-            }
-        }
-        Ok(())
     }
 }
 

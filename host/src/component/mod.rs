@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`inspect`] | reads a file and says what it is, without running its code |
 //! | [`load`] | brings it into the process |
+//! | [`trials`] | has it loaded elsewhere, to see whether that goes well |
 //! | [`context`] | the host's functions as a component sees them |
 //! | [`border`] | calls into a component, made safe |
 //! | [`seat`] | what the thread, the watchdog and the supervisor share of a component |
@@ -30,6 +31,7 @@ pub mod outbox;
 pub mod policy;
 pub mod quarantine;
 pub mod seat;
+pub(crate) mod trials;
 pub mod turn;
 pub mod watchdog;
 
