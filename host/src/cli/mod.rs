@@ -13,7 +13,7 @@ mod status;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use tracing::level_filters::LevelFilter;
 
 use crate::child;
@@ -80,6 +80,11 @@ enum Command {
     Child(child::ChildArgs),
 }
 
+/// The command line, for what is made from it: manual pages and completions.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Runs the command of this process' arguments.
 pub fn main() -> ExitReason {
     let cli = match Cli::try_parse() {
@@ -129,12 +134,10 @@ fn complain(what: &dyn std::error::Error) {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }
