@@ -3,9 +3,15 @@
 //! | module | job |
 //! |---|---|
 //! | [`status`] | the state of everything, as a table and as JSON |
-//! | [`socket`] | HTTP on the admin socket: the daemon's side and the commands' side |
+//! | [`socket`] | the daemon's side of the admin socket: who is let in, and within which limits |
+//! | `router` | which request goes to which endpoint; one module each, made of what `answer` has |
+//! | [`client`] | the commands' side of the admin socket |
 //! | [`notify`] | systemd |
 
+mod answer;
+pub mod client;
 pub mod notify;
+mod reset;
+mod router;
 pub mod socket;
 pub mod status;

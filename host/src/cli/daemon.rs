@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 
 use super::{CommonArgs, complain};
-use crate::admin::socket::AskError;
+use crate::admin::client::AskError;
 use crate::config::HostConfig;
 use crate::exit::ExitReason;
 

@@ -7,7 +7,7 @@ use clap::Args;
 use super::CommonArgs;
 use super::daemon::ask;
 use super::output::print;
-use crate::admin::socket::ask_reset;
+use crate::admin::client::ask_reset;
 use crate::exit::ExitReason;
 
 /// Arguments of `reset`.

@@ -7,7 +7,7 @@ use clap::Args;
 use super::CommonArgs;
 use super::daemon::ask;
 use super::output::print;
-use crate::admin::socket::ask_status;
+use crate::admin::client::ask_status;
 use crate::exit::ExitReason;
 
 /// The help of `status`.

@@ -1,0 +1,125 @@
+//! The commands' side of the admin socket.
+
+use std::io;
+use std::path::PathBuf;
+
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::header::HOST;
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use super::reset::ResetRequest;
+use super::socket::LIMIT;
+use super::status::Status;
+use crate::config::HostConfig;
+use crate::supervisor::Reset;
+
+/// Largest answer that a command reads, in bytes.
+const MAX_ANSWER: usize = 16 << 20;
+
+/// Why a command got no answer from the daemon.
+#[derive(Debug, Error)]
+pub enum AskError {
+    /// There is no daemon.
+    #[error("nri-host is not running: {} cannot be connected to", path.display())]
+    Connect {
+        /// Path of the admin socket.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The daemon did not answer in time.
+    #[error("nri-host does not answer")]
+    Timeout,
+    /// The connection broke.
+    #[error("the connection to nri-host broke")]
+    Http(#[from] hyper::Error),
+    /// The answer broke off or is too large.
+    #[error("the answer of nri-host cannot be read")]
+    Body(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The daemon says no.
+    #[error("{text}")]
+    Refused {
+        /// The kind of refusal.
+        status: StatusCode,
+        /// The reason, for a person.
+        text: String,
+    },
+    /// The answer is not what it should be: another version, perhaps.
+    #[error("the answer of nri-host is not understood")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Asks the daemon for its status.
+///
+/// # Errors
+///
+/// When there is no daemon, or no answer of its.
+pub async fn ask_status(host: &HostConfig) -> Result<Status, AskError> {
+    exchange(host, Method::GET, "/status", Vec::new()).await
+}
+
+/// Asks the daemon to forget what keeps a component from being called. `component`: its name, alone
+/// or with its index before it.
+///
+/// # Errors
+///
+/// When there is no daemon, or no answer of its. [`AskError::Refused`] with the status "not found":
+/// it runs no component of that name.
+pub async fn ask_reset(host: &HostConfig, component: String) -> Result<Vec<Reset>, AskError> {
+    let body = serde_json::to_vec(&ResetRequest { component }).expect("its keys are strings");
+    exchange(host, Method::POST, "/reset", body).await
+}
+
+async fn exchange<T: DeserializeOwned>(
+    host: &HostConfig,
+    method: Method,
+    path: &str,
+    body: Vec<u8>,
+) -> Result<T, AskError> {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(HOST, "nri-host")
+        .body(Full::from(body))
+        .expect("the request is well-formed");
+    timeout(LIMIT, send(host.admin_socket(), request))
+        .await
+        .map_err(|_| AskError::Timeout)?
+}
+
+async fn send<T: DeserializeOwned>(
+    socket: PathBuf,
+    request: Request<Full<Bytes>>,
+) -> Result<T, AskError> {
+    let stream = UnixStream::connect(&socket)
+        .await
+        .map_err(|source| AskError::Connect {
+            path: socket,
+            source,
+        })?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let answer = async {
+        let response = sender.send_request(request).await?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), MAX_ANSWER)
+            .collect()
+            .await
+            .map_err(AskError::Body)?
+            .to_bytes();
+        if status != StatusCode::OK {
+            let text = String::from_utf8_lossy(&body).trim_end().to_owned();
+            return Err(AskError::Refused { status, text });
+        }
+        Ok(serde_json::from_slice(&body)?)
+    };
+    let (answer, _) = tokio::join!(answer, connection);
+    answer
+}
