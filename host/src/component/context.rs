@@ -8,36 +8,28 @@
     reason = "these functions are called by components with raw pointers"
 )]
 
+mod config_error;
+mod functions;
 mod health;
+mod log;
 mod runtime;
 
-use std::ffi::c_void;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, Instant};
 
-use nri_plugin_api::abi::{
-    ABI_MAJOR, ABI_MINOR, CONFIG_ERROR_ID, ConfigErrorInterface, HEALTH_ID, HostTable, RUNTIME_ID,
-    Status, log_level,
-};
+use nri_plugin_api::abi::{ABI_MAJOR, ABI_MINOR, HostTable, Status, log_level};
 
 use super::health::LastHealth;
 use super::outbox::{Full, Outbox};
-use super::policy::cut;
 use super::seat::Served;
 use crate::lock::lock;
 use crate::runtime::ttrpc::MAX_BODY;
 use crate::runtime::update::normal_form;
+pub use config_error::ConfigError;
+pub(super) use functions::bytes;
+use log::LogBudget;
 
 /// Largest reply in bytes: what fits a message together with its envelope.
 pub const MAX_REPLY: usize = MAX_BODY - 1024;
-/// Longest log line of a component in bytes; the rest of it is cut off.
-const MAX_LOG_LINE: usize = 8 << 10;
-/// Log lines that a component may write within [`LOG_WINDOW`].
-const MAX_LOG_LINES: u32 = 200;
-/// See [`MAX_LOG_LINES`].
-const LOG_WINDOW: Duration = Duration::from_secs(1);
-/// Most mistakes that are kept of one `create`.
-const MAX_CONFIG_ERRORS: usize = 100;
 /// The token of texts that belong to no request, but to `create` or `on_result`.
 const NO_REQUEST: u64 = 0;
 
@@ -59,15 +51,6 @@ pub enum Replied {
     Yes(Reply),
     /// There was one that cannot be used.
     Bad(&'static str),
-}
-
-/// One mistake in `[component.config]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError {
-    /// Path of the key.
-    pub key: String,
-    /// What is wrong.
-    pub message: String,
 }
 
 /// The host's side of one instance.
@@ -103,13 +86,6 @@ impl State {
     }
 }
 
-#[derive(Debug)]
-struct LogBudget {
-    since: Instant,
-    lines: u32,
-    dropped: u64,
-}
-
 impl Context {
     /// A context that lives as long as the process. `name` is what its log lines go under, `outbox`
     /// takes its updates, `health` what it says of itself.
@@ -120,10 +96,10 @@ impl Context {
                 abi_major: ABI_MAJOR,
                 abi_minor: ABI_MINOR,
                 ctx: std::ptr::null_mut(),
-                log: Some(log),
-                reply: Some(reply),
-                update_containers: Some(update_containers),
-                get_interface: Some(get_interface),
+                log: Some(functions::log),
+                reply: Some(functions::reply),
+                update_containers: Some(functions::update_containers),
+                get_interface: Some(functions::get_interface),
             },
             name: name.to_owned(),
             state: Mutex::new(State {
@@ -134,11 +110,7 @@ impl Context {
                 config_errors: Vec::new(),
                 dead: false,
             }),
-            log: Mutex::new(LogBudget {
-                since: Instant::now(),
-                lines: 0,
-                dropped: 0,
-            }),
+            log: Mutex::new(LogBudget::new()),
             outbox,
             health,
             served: Mutex::default(),
@@ -182,13 +154,6 @@ impl Context {
         state.expect(NO_REQUEST);
     }
 
-    /// The mistakes in the configuration that `create` reported, which has returned.
-    pub fn take_config_errors(&self) -> Vec<ConfigError> {
-        let mut state = lock(&self.state);
-        state.creating = false;
-        std::mem::take(&mut state.config_errors)
-    }
-
     /// From now on the instance serves this session.
     pub fn serves(&self, served: &Arc<Served>) {
         *lock(&self.served) = Arc::downgrade(served);
@@ -206,35 +171,6 @@ impl Context {
         state.dead = true;
         self.outbox.clear();
         self.health.clear();
-    }
-
-    fn take_log(&self, level: u32, line: &str) {
-        {
-            let mut budget = lock(&self.log);
-            if budget.since.elapsed() >= LOG_WINDOW {
-                let dropped = std::mem::take(&mut budget.dropped);
-                budget.since = Instant::now();
-                budget.lines = 0;
-                if dropped > 0 {
-                    tracing::warn!(component = self.name, dropped, "log lines were left out");
-                }
-            }
-            budget.lines += 1;
-            if budget.lines > MAX_LOG_LINES {
-                budget.dropped += 1;
-                return;
-            }
-        }
-        let component = self.name.as_str();
-        let line = &line[..line.floor_char_boundary(MAX_LOG_LINE)];
-        match level {
-            log_level::ERROR => tracing::error!(target: "component", component, "{line}"),
-            log_level::WARN => tracing::warn!(target: "component", component, "{line}"),
-            log_level::DEBUG => tracing::debug!(target: "component", component, "{line}"),
-            log_level::TRACE => tracing::trace!(target: "component", component, "{line}"),
-            // Levels that are not known are treated as the generic one.
-            _ => tracing::info!(target: "component", component, "{line}"),
-        }
     }
 
     fn take(&self, token: u64, status: Status, data: Option<&[u8]>) -> Status {
@@ -261,9 +197,7 @@ impl Context {
         state.replied = Replied::Bad(bad);
         Status::FAILED
     }
-}
 
-impl Context {
     fn take_update(&self, cookie: u64, request: Option<&[u8]>) -> Status {
         let Some(request) = request else {
             return Status::FAILED;
@@ -288,109 +222,10 @@ impl Context {
     }
 }
 
-/// The context behind `ctx`, as a component passed it.
-///
-/// # Safety
-///
-/// `ctx` is null or was given out by [`Context::leak`].
-unsafe fn context<'a>(ctx: *mut c_void) -> Option<&'a Context> {
-    // SAFETY: contexts are never freed and are only ever shared, see `Context::leak`; null is
-    // turned into None.
-    unsafe { ctx.cast::<Context>().as_ref() }
-}
-
-/// The bytes that a component passed; `None` for null with a length, or a length that no object
-/// has.
-///
-/// # Safety
-///
-/// A non-null `data` leads to `len` readable bytes that do not change while `'a` lasts.
-pub(super) unsafe fn bytes<'a>(data: *const u8, len: usize) -> Option<&'a [u8]> {
-    if len == 0 {
-        return Some(&[]);
-    }
-    if data.is_null() || isize::try_from(len).is_err() {
-        return None;
-    }
-    // SAFETY: not null, a possible length, and readable by the caller's promise.
-    Some(unsafe { std::slice::from_raw_parts(data, len) })
-}
-
-unsafe extern "C" fn log(ctx: *mut c_void, level: u32, message: *const u8, len: usize) {
-    // SAFETY: the header binds the component to pass the ctx of its table and a readable message.
-    let (context, message) = unsafe { (context(ctx), bytes(message, len)) };
-    if let (Some(context), Some(message)) = (context, message) {
-        context.take_log(level, &String::from_utf8_lossy(message));
-    }
-}
-
-unsafe extern "C" fn reply(
-    ctx: *mut c_void,
-    token: u64,
-    status: Status,
-    data: *const u8,
-    len: usize,
-) -> Status {
-    // SAFETY: the header binds the component to pass the ctx of its table and readable data.
-    let (context, data) = unsafe { (context(ctx), bytes(data, len)) };
-    context.map_or(Status::FAILED, |context| context.take(token, status, data))
-}
-
-unsafe extern "C" fn update_containers(
-    ctx: *mut c_void,
-    cookie: u64,
-    data: *const u8,
-    len: usize,
-) -> Status {
-    // SAFETY: the header binds the component to pass the ctx of its table and readable data.
-    let (context, data) = unsafe { (context(ctx), bytes(data, len)) };
-    context.map_or(Status::FAILED, |context| context.take_update(cookie, data))
-}
-
-unsafe extern "C" fn get_interface(_ctx: *mut c_void, id: *const u8, len: usize) -> *const c_void {
-    // SAFETY: the header binds the component to pass a readable id.
-    match unsafe { bytes(id, len) } {
-        Some(id) if id == CONFIG_ERROR_ID.as_bytes() => (&raw const CONFIG_ERROR).cast(),
-        Some(id) if id == HEALTH_ID.as_bytes() => (&raw const health::HEALTH).cast(),
-        Some(id) if id == RUNTIME_ID.as_bytes() => (&raw const runtime::INTERFACE).cast(),
-        _ => std::ptr::null(),
-    }
-}
-
-static CONFIG_ERROR: ConfigErrorInterface = ConfigErrorInterface {
-    struct_size: 16,
-    reserved: 0,
-    report: Some(report_config_error),
-};
-
-unsafe extern "C" fn report_config_error(
-    ctx: *mut c_void,
-    key: *const u8,
-    key_len: usize,
-    message: *const u8,
-    message_len: usize,
-) {
-    // SAFETY: the header binds the component to pass the ctx of its table and readable strings.
-    let (context, key, message) = unsafe {
-        (
-            context(ctx),
-            bytes(key, key_len),
-            bytes(message, message_len),
-        )
-    };
-    if let (Some(context), Some(key), Some(message)) = (context, key, message) {
-        let mut state = lock(&context.state);
-        if state.creating && state.config_errors.len() < MAX_CONFIG_ERRORS {
-            state.config_errors.push(ConfigError {
-                key: cut(&String::from_utf8_lossy(key)).to_owned(),
-                message: cut(&String::from_utf8_lossy(message)).to_owned(),
-            });
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use nri_plugin_api::abi::{CONFIG_ERROR_ID, ConfigErrorInterface};
+
     use super::*;
 
     pub(super) fn context() -> &'static Context {

@@ -5,36 +5,32 @@
 //! [`Policy`]. Changes of hands happen under the seat's lock; while the component is there, its
 //! calls take no lock of the seat.
 
+mod conclude;
 mod results;
+mod served;
+mod stand_in;
+mod trouble;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nri_plugin_api::abi::Method;
 use tokio::sync::Notify;
 
 use super::border::{Blueprint, NotCreated};
-use super::clock;
 use super::counters::Counters;
 use super::health::LastHealth;
 use super::load::Library;
 use super::outbox::Outbox;
-use super::policy::{Failure, Outcome, Policy, Subject};
+use super::policy::Policy;
 use super::quarantine::Quarantine;
-use super::turn::Turn;
-use super::watchdog::{Key, Watchdog};
+use super::watchdog::Watchdog;
 use crate::config::QuarantineConfig;
 use crate::lock::lock;
-use crate::runtime::connection::Patience;
-use crate::runtime::fields;
-use crate::runtime::session::{Call, Incoming, Session};
-use crate::runtime::traffic::UnderWay;
-use crate::runtime::ttrpc::Answer;
-use trouble::Trouble;
+use crate::runtime::session::Session;
+pub use served::Served;
 
 /// Whether a component can serve.
 #[derive(Clone, Debug)]
@@ -66,20 +62,6 @@ pub enum Absence {
     UpdateResult,
     /// It is being created again after a panic.
     Creation,
-}
-
-/// One session together with what its component's thread and the watchdog share of it.
-#[derive(Debug)]
-pub struct Served {
-    /// The session.
-    pub session: Session,
-    turn: Turn,
-    timer: TimerFd,
-    in_flight: Mutex<Option<Arc<Call>>>,
-    results_told: AtomicU32,
-    telling: Mutex<Option<UnderWay>>,
-    key: Key,
-    watchdog: Watchdog,
 }
 
 /// See the module.
@@ -220,19 +202,7 @@ impl Seat {
     ///
     /// When the system has no timer left; the session is ended then.
     pub fn seat_session(self: &Arc<Self>, session: Session) -> io::Result<Arc<Served>> {
-        let served = Arc::new(Served {
-            session,
-            turn: Turn::new(),
-            timer: TimerFd::new(
-                ClockId::CLOCK_MONOTONIC,
-                TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
-            )?,
-            in_flight: Mutex::default(),
-            results_told: AtomicU32::new(0),
-            telling: Mutex::default(),
-            key: self.watchdog.key(),
-            watchdog: self.watchdog.clone(),
-        });
+        let served = Arc::new(Served::new(session, self.watchdog.clone())?);
         self.watchdog.watch(self, &served)?;
         let mut inner = self.lock();
         inner.session = Some(Arc::clone(&served));
@@ -391,117 +361,6 @@ impl Seat {
             .is_none_or(|current| Arc::ptr_eq(current, served))
     }
 
-    /// Answers a call, whatever came of it.
-    pub fn conclude(&self, served: &Served, call: &Call, outcome: Outcome, patience: Patience) {
-        let outcome = match outcome {
-            Outcome::Reply(reply)
-                if call.method == Method::CreateContainer
-                    && fields::adjusts_sysctl(&reply)
-                    && served.session.dies_of_sysctl() =>
-            {
-                Outcome::Failed(Failure::DeadlySysctl)
-            }
-            outcome => outcome,
-        };
-        // Before the answer: with it, a session may become active.
-        let was_missed = outcome.is_missed();
-        let news = match (call.method, &outcome) {
-            (Method::Synchronize, outcome) => {
-                let failed = !matches!(outcome, Outcome::Reply(_));
-                self.out_of_step.store(failed, Ordering::Relaxed);
-                was_missed
-            }
-            _ => was_missed && !self.out_of_step.swap(true, Ordering::Relaxed),
-        };
-        let trouble = Trouble::of(&outcome);
-        let answer = self.policy.answer(call, outcome);
-        let ignored = matches!(answer, Answer::Payload(_));
-        served.session.answer(call, answer, patience);
-        if let Some(trouble) = trouble {
-            let subject = Subject::of(call);
-            self.note(call.method.name(), &subject, trouble, ignored);
-        }
-        if news {
-            self.notice.notify_one();
-        }
-    }
-
-    // ---- the watchdog's part
-
-    /// The session's timer fired: answers the call under way if it is overdue.
-    pub fn timer_fired(&self, served: &Served) {
-        // Level-triggered: the expiration is taken off. It is gone when the timer was set anew.
-        let _ = served.timer.wait();
-        let mut inner = self.lock();
-        let Some(number) = served.turn.take_overdue(clock::now_ns()) else {
-            return;
-        };
-        let call = lock(&served.in_flight)
-            .take()
-            .filter(|call| call.number == number);
-        if let Condition::Ready = inner.condition {
-            let absence = match &call {
-                Some(call) => Absence::Call(call.method),
-                None => Absence::UpdateResult,
-            };
-            inner.set(Condition::Away(absence));
-        }
-        match call {
-            Some(call) => {
-                let late = Outcome::Failed(Failure::Late);
-                self.conclude(served, &call, late, Patience::Never);
-            }
-            None => {
-                served.told();
-                self.result_is_late();
-            }
-        }
-        self.stand_in(served);
-        // The component may be in a call of a session that the host has ended since.
-        if let Some(current) = &inner.session
-            && !std::ptr::eq(&raw const **current, served)
-        {
-            current.turn.take();
-            self.stand_in(current);
-        }
-        drop(inner);
-        self.notice.notify_one();
-    }
-
-    /// The session's socket is readable: answers what comes, for the component that is away.
-    pub fn socket_ready(&self, served: &Served) {
-        let _hands = self.lock();
-        self.answer_all(served);
-    }
-
-    /// From now on the watchdog serves the session, what was read before included.
-    fn stand_in(&self, served: &Served) {
-        self.watchdog.serve(served);
-        self.answer_all(served);
-    }
-
-    fn answer_all(&self, served: &Served) {
-        while served.turn.is_taken() {
-            match served.session.next(Patience::Never) {
-                Ok(Some(Incoming::Call(call))) => {
-                    let why = match self.quarantine.is_active() {
-                        true => Failure::Quarantined,
-                        false => Failure::Away,
-                    };
-                    self.conclude(served, &call, Outcome::Failed(why), Patience::Never);
-                }
-                Ok(Some(Incoming::UpdateAnswer { number, answer })) => {
-                    self.outbox.answered(served.key, number, answer);
-                }
-                Ok(None) => return,
-                Err(_) => {
-                    self.watchdog.unserve(served);
-                    return;
-                }
-            }
-        }
-    }
-
     fn set(&self, condition: Condition) {
         self.lock().set(condition);
         self.notice.notify_one();
@@ -518,51 +377,6 @@ impl Inner {
         self.since = Instant::now();
     }
 }
-
-impl Served {
-    /// Names the session towards the watchdog.
-    pub fn key(&self) -> Key {
-        self.key
-    }
-
-    /// The timer of the call under way.
-    pub fn timer(&self) -> BorrowedFd<'_> {
-        self.timer.as_fd()
-    }
-
-    /// The component's thread is about to serve `call`.
-    pub fn begin(&self, call: &Arc<Call>, deadline_ns: u64) {
-        *lock(&self.in_flight) = Some(Arc::clone(call));
-        self.arm(call.number, deadline_ns);
-    }
-
-    fn arm(&self, number: u32, deadline_ns: u64) {
-        self.turn.begin(number, deadline_ns);
-        let at = Expiration::OneShot(clock::time_spec(deadline_ns));
-        if let Err(errno) = self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME) {
-            tracing::error!(%errno, "a call cannot be timed");
-        }
-    }
-
-    /// The component's thread has served `call`. `true`: it answers.
-    #[must_use]
-    pub fn finish(&self, call: &Call) -> bool {
-        let ours = self.turn.finish(call.number);
-        if ours {
-            // A synchronization can be large, and the next call far away.
-            lock(&self.in_flight).take();
-        }
-        ours
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.watchdog.forget(self.key);
-    }
-}
-
-mod trouble;
 
 #[cfg(test)]
 mod tests;

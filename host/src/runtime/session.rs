@@ -6,6 +6,7 @@
 //! [`Session::next`], in one form whichever dialect the runtime speaks.
 
 mod handshake;
+mod messages;
 mod progress;
 
 use std::fmt;
@@ -15,15 +16,13 @@ use std::time::Duration;
 
 use nri_plugin_api::abi::Method;
 use nri_plugin_api::api;
-use protobuf::Message as _;
 use tokio::sync::Notify;
-use ttrpc::proto::{Code, Request, Response};
+use ttrpc::proto::Request;
 
 use super::connection::{Connection, Lost, Patience};
-use super::fields::{self, Malformed};
-use super::mux::{Message, PLUGIN_STREAM, RUNTIME_STREAM};
+use super::mux::{PLUGIN_STREAM, RUNTIME_STREAM};
 use super::traffic::{Traffic, UnderWay};
-use super::ttrpc::{Answer, IncomingRequest, MAX_BODY, MessageKind, Outgoing, encode};
+use super::ttrpc::{Answer, Outgoing, encode};
 use crate::lock::lock;
 use handshake::Synchronization;
 pub use progress::{Configured, End, Progress, Unsynchronized};
@@ -92,29 +91,6 @@ pub enum Incoming {
         /// The encoded `UpdateContainersResponse`, or the text of an error.
         answer: Result<Vec<u8>, String>,
     },
-}
-
-/// A request that the host itself answers.
-struct HostAnswer {
-    answer: Answer,
-    then: Then,
-}
-
-/// What follows from a request that the host itself answered.
-enum Then {
-    GoOn,
-    /// The synchronization is over, with a good answer or an error.
-    Synchronized(bool),
-    End(End),
-}
-
-impl From<Answer> for HostAnswer {
-    fn from(answer: Answer) -> Self {
-        Self {
-            answer,
-            then: Then::GoOn,
-        }
-    }
 }
 
 /// One plugin on one connection.
@@ -326,136 +302,6 @@ impl Session {
         if let Err(lost) = self.connection.write(&message, patience) {
             self.end(lost.into());
         }
-    }
-
-    fn take_in(&self, message: &Message, patience: Patience) -> Option<Incoming> {
-        match (message.stream, message.header.kind) {
-            (RUNTIME_STREAM, MessageKind::Response) => self.take_response(message),
-            (PLUGIN_STREAM, MessageKind::Request) => {
-                let number = message.header.stream_number;
-                match self.take_request(message) {
-                    Ok(call) => Some(Incoming::Call(call)),
-                    Err(HostAnswer { answer, then }) => {
-                        // It is part of a request, too; and while it cannot be written, no update
-                        // waits behind it.
-                        let _under_way = self.traffic.begin();
-                        self.write_answer(number, answer, patience);
-                        match then {
-                            Then::GoOn => {}
-                            Then::Synchronized(good) => self.synchronized(good),
-                            Then::End(end) => drop(self.end(end)),
-                        }
-                        None
-                    }
-                }
-            }
-            // Nothing else has a meaning in unary calls.
-            _ => None,
-        }
-    }
-
-    fn take_response(&self, message: &Message) -> Option<Incoming> {
-        let number = message.header.stream_number;
-        let answer = match Response::parse_from_bytes(&message.body) {
-            _ if message.oversized => Err(format!("its answer has more than {MAX_BODY} bytes")),
-            Ok(response) if response.status.code() == Code::OK => Ok(response.payload),
-            Ok(response) => Err(response.status.message.clone()),
-            Err(_) => Err("its answer cannot be read".to_owned()),
-        };
-        if number != REGISTER_CALL {
-            return Some(Incoming::UpdateAnswer { number, answer });
-        }
-        match answer {
-            Ok(_) => self.advance(|progress| progress.registered = true),
-            Err(text) => drop(self.end(End::Refused(handshake::short(text)))),
-        }
-        None
-    }
-
-    /// A call for the component, or what the host itself answers.
-    fn take_request(&self, message: &Message) -> Result<Call, HostAnswer> {
-        if message.oversized {
-            let answer = invalid(&End::TooLarge);
-            // Not in step, and an old runtime would keep the connection without ever using it.
-            let then = match lock(&self.progress).synchronized {
-                Some(_) => Then::GoOn,
-                None => Then::End(End::TooLarge),
-            };
-            return Err(HostAnswer { answer, then });
-        }
-        let number = message.header.stream_number;
-        let request = IncomingRequest::read(&message.body).map_err(|e| unreadable(&e))?;
-        if request.service != PLUGIN_SERVICE {
-            return Err(Answer::unimplemented(request.service, request.method).into());
-        }
-        let time = request.time.unwrap_or_else(|| self.request_timeout());
-        let call = |method: Method, dialect, payload, time| {
-            if self.registration.methods & method.bit() == 0 {
-                return Err(Answer::EMPTY);
-            }
-            Ok(Call {
-                number,
-                method,
-                dialect,
-                payload,
-                time,
-                under_way: self.traffic.begin(),
-            })
-        };
-        match (request.method, Method::from_name(request.method)) {
-            ("Configure", _) => Err(self.configure(request.payload)),
-            ("Shutdown", _) => Err(Answer::EMPTY.into()),
-            ("StateChange", _) => {
-                let (event, payload) =
-                    fields::split_state_change(request.payload).map_err(|e| unreadable(&e))?;
-                match state_change(event) {
-                    Some(method) => Ok(call(method, Dialect::StateChange, payload, time)?),
-                    None => Err(Answer::EMPTY.into()),
-                }
-            }
-            (_, Some(method @ Method::Synchronize)) => {
-                let (payload, time) = self.join_chunk(request.payload, time)?;
-                call(method, Dialect::Dedicated, payload, time).map_err(|answer| HostAnswer {
-                    answer,
-                    then: Then::Synchronized(true),
-                })
-            }
-            (_, Some(method)) => {
-                let payload = request.payload.to_vec();
-                Ok(call(method, Dialect::Dedicated, payload, time)?)
-            }
-            (_, None) => Err(Answer::unimplemented(request.service, request.method).into()),
-        }
-    }
-}
-
-/// The method that an event of StateChange stands for. The others have calls of their own in every
-/// version, and numbers that are not known are for the future.
-fn state_change(event: u32) -> Option<Method> {
-    Method::from_number(event).filter(|method| {
-        matches!(
-            method,
-            Method::RunPodSandbox
-                | Method::StopPodSandbox
-                | Method::RemovePodSandbox
-                | Method::PostCreateContainer
-                | Method::StartContainer
-                | Method::PostStartContainer
-                | Method::PostUpdateContainer
-                | Method::RemoveContainer
-                | Method::PostUpdatePodSandbox
-        )
-    })
-}
-
-fn unreadable(malformed: &Malformed) -> Answer {
-    invalid(&format_args!("the request cannot be read: {malformed}"))
-}
-
-fn invalid(text: &dyn fmt::Display) -> Answer {
-    Answer::Error {
-        code: Code::INVALID_ARGUMENT,
-        text: text.to_string(),
     }
 }
 

@@ -5,14 +5,15 @@ use std::ffi::c_void;
 use nri_plugin_api::abi::{HealthInterface, HealthProblem, HealthReport, Status};
 
 use super::super::health::{self, Health, MAX_PROBLEMS, one_line};
-use super::{Context, bytes, context};
+use super::Context;
+use super::functions::{bytes, context};
 use crate::lock::lock;
 
 // Both have had all of their fields from the beginning.
 const REPORT_SIZE: usize = size_of::<HealthReport>();
 const PROBLEM_SIZE: usize = size_of::<HealthProblem>();
 
-pub(super) static HEALTH: HealthInterface = HealthInterface {
+pub(super) static INTERFACE: HealthInterface = HealthInterface {
     struct_size: 16,
     reserved: 0,
     report: Some(report_health),
@@ -121,7 +122,7 @@ mod tests {
         let table = context.table();
         let send = |report: &HealthReport| {
             // SAFETY: the table lives for ever, the report and its texts are readable.
-            unsafe { (HEALTH.report.unwrap())((*table).ctx, report) }
+            unsafe { (INTERFACE.report.unwrap())((*table).ctx, report) }
         };
         assert_eq!(send(&report), Status::OK);
         let health = context.health.get().unwrap();

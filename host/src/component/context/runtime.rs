@@ -5,7 +5,8 @@ use std::ffi::c_void;
 use nri_plugin_api::Runtime;
 use nri_plugin_api::abi::RuntimeInterface;
 
-use super::{Context, context};
+use super::Context;
+use super::functions::context;
 use crate::lock::lock;
 
 pub(super) static INTERFACE: RuntimeInterface = RuntimeInterface {

@@ -8,12 +8,14 @@ use protobuf::Message as _;
 use ttrpc::proto::{Code, Request, Response};
 
 use super::*;
+use crate::component::clock;
+use crate::component::policy::{Failure, Outcome};
 use crate::config::OnFailure;
-use crate::runtime::connection::Connection;
+use crate::runtime::connection::{Connection, Patience};
 use crate::runtime::mux::{Inbound, PLUGIN_STREAM, RUNTIME_STREAM};
-use crate::runtime::session::{End, Registration};
+use crate::runtime::session::{Call, End, Incoming, Registration};
 use crate::runtime::traffic::Traffic;
-use crate::runtime::ttrpc::Outgoing;
+use crate::runtime::ttrpc::{Answer, Outgoing};
 
 const METHODS: u64 = Method::CreateContainer.bit();
 const SOON: Duration = Duration::from_millis(20);

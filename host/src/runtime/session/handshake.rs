@@ -6,7 +6,8 @@ use nri_plugin_api::abi::Method;
 use nri_plugin_api::api;
 use protobuf::Message as _;
 
-use super::{Configured, End, HostAnswer, Session, Then, Unsynchronized, invalid, unreadable};
+use super::messages::{HostAnswer, Then, invalid, unreadable};
+use super::{Configured, End, Session, Unsynchronized};
 use crate::lock::lock;
 use crate::runtime::fields::Chunk;
 use crate::runtime::ttrpc::{Answer, encode};

@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 
+use ttrpc::proto::Code;
+
 use super::*;
 use crate::runtime::mux::{PLUGIN_STREAM, RUNTIME_STREAM};
 use crate::runtime::update::MAX_UPDATE;
