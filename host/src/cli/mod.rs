@@ -13,11 +13,12 @@ mod status;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use tracing::level_filters::LevelFilter;
 
 use crate::child;
-use crate::config::{self, DEFAULT_CONFIG_FILE, Overrides};
+use crate::config::{self, DEFAULT_CONFIG_FILE, Given, Overrides};
 use crate::exit::ExitReason;
 
 /// One process that connects to the container runtime as many NRI plugins.
@@ -42,14 +43,37 @@ pub struct CommonArgs {
     /// What is logged: off, error, warn, info, debug or trace
     #[arg(long, global = true, value_name = "LEVEL", env = "NRI_HOST_LOG")]
     pub log: Option<LevelFilter>,
+    /// `socket` is from the environment.
+    #[arg(skip)]
+    socket_from_environment: bool,
+    /// `log` is from the environment.
+    #[arg(skip)]
+    log_from_environment: bool,
 }
 
 impl CommonArgs {
+    /// Flags and variables look alike once they are read.
+    fn note_origins(&mut self, matches: &ArgMatches) {
+        let from_environment = |name| matches.value_source(name) == Some(ValueSource::EnvVariable);
+        self.socket_from_environment = from_environment("socket");
+        self.log_from_environment = from_environment("log");
+    }
+
     /// What wins over the files.
     pub fn overrides(&self) -> Overrides {
+        let by = |from_environment, variable, flag| match from_environment {
+            true => variable,
+            false => flag,
+        };
         Overrides {
-            socket: self.socket.clone(),
-            log: self.log,
+            socket: self.socket.clone().map(|value| Given {
+                value,
+                by: by(self.socket_from_environment, "NRI_HOST_SOCKET", "--socket"),
+            }),
+            log: self.log.map(|value| Given {
+                value,
+                by: by(self.log_from_environment, "NRI_HOST_LOG", "--log"),
+            }),
         }
     }
 
@@ -57,14 +81,20 @@ impl CommonArgs {
     pub fn load(&self) -> config::Loaded {
         config::load(&self.config, &self.overrides())
     }
+
+    /// Reads it, with what there is of it whatever is wrong.
+    pub fn load_effective(&self) -> (config::Loaded, config::Effective) {
+        config::load_effective(&self.config, &self.overrides())
+    }
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Load the components and serve the container runtime
     Run,
-    /// Check configuration and libraries, which are loaded in a process apart; connect to nothing
-    Check,
+    /// Check configuration and libraries; connect to nothing
+    #[command(long_about = check::ABOUT)]
+    Check(check::CheckArgs),
     /// Say what component files are, without running their code
     Inspect(inspect::InspectArgs),
     /// Show the state of the running daemon and its components
@@ -87,7 +117,7 @@ pub fn command() -> clap::Command {
 
 /// Runs the command of this process' arguments.
 pub fn main() -> ExitReason {
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are not mistakes. If nobody reads, nobody is to be told.
@@ -102,7 +132,7 @@ pub fn main() -> ExitReason {
     let mut out = io::stdout().lock();
     let reason = match cli.command {
         Command::Run => run::run(&cli.common),
-        Command::Check => check::check(&cli.common, &mut out),
+        Command::Check(args) => check::check(&cli.common, &args, &mut out),
         Command::Inspect(args) => inspect::inspect(&args, &mut out),
         Command::Status(args) => status::status(&cli.common, &args, &mut out),
         Command::Reset(args) => reset::reset(&cli.common, args, &mut out),
@@ -114,6 +144,13 @@ pub fn main() -> ExitReason {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitReason::Failure,
         _ => reason,
     }
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let matches = Cli::command().try_get_matches()?;
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    cli.common.note_origins(&matches);
+    Ok(cli)
 }
 
 fn child(args: &child::ChildArgs) -> ExitReason {

@@ -17,3 +17,9 @@ pub(super) fn print(text: &str, out: &mut dyn Write) -> ExitReason {
         }
     }
 }
+
+/// Says something on standard error that is not the result.
+#[expect(clippy::print_stderr, reason = "this is where commands report")]
+pub(super) fn tell(text: &str) {
+    eprint!("{text}");
+}

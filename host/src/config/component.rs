@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::json;
+use super::keys;
 use super::library;
 use super::mistake::{BrokenComponent, Mistake, Oddity, Problem, Scope, Warning};
 use super::node::Node;
@@ -17,25 +18,9 @@ use super::settings::{
 };
 use super::similar::nearest;
 
-const KEYS: [&str; 12] = [
-    "name",
-    "index",
-    "library",
-    "enabled",
-    "timeout",
-    "sync_timeout",
-    "on_failure",
-    "on_stuck",
-    "quarantine",
-    "required",
-    "isolation",
-    "config",
-];
-
 const NAME: &str = "a name for the component";
 const INDEX: &str = "an integer from 0 to 99";
 const MAX_INDEX: u8 = 99;
-const QUARANTINE_KEYS: [&str; 2] = ["failures", "window"];
 const QUARANTINE_FAILURES: &str = "an integer from 0 to 100";
 /// The times of so many failures are kept.
 const MAX_QUARANTINE_FAILURES: u32 = 100;
@@ -147,7 +132,7 @@ impl Draft {
         mistakes: &mut Vec<Mistake>,
     ) -> Option<Self> {
         let scope = Scope::Component(raw.table.string("name").map(str::to_owned));
-        let mut reader = Reader::new(&raw.table, "component", &KEYS, scope, mistakes)?;
+        let mut reader = Reader::new(&raw.table, "component", &keys::COMPONENT, scope, mistakes)?;
         let enabled = reader.boolean("enabled").unwrap_or(true);
         let draft = Self {
             name: read_name(&mut reader),
@@ -269,7 +254,7 @@ fn read_settings(reader: &mut Reader<'_>) -> Settings {
 
 fn read_quarantine(reader: &mut Reader<'_>) -> QuarantineConfig {
     let default = QuarantineConfig::default();
-    let Some(mut reader) = reader.inner("quarantine", &QUARANTINE_KEYS) else {
+    let Some(mut reader) = reader.inner("quarantine", &keys::QUARANTINE) else {
         return default;
     };
     QuarantineConfig {

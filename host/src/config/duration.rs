@@ -36,6 +36,15 @@ pub(super) fn parse(text: &str) -> Result<Duration, Problem> {
         })
 }
 
+/// As [`parse`] reads it. Less than a millisecond is left out.
+pub(super) fn format(duration: Duration) -> String {
+    let millis = duration.as_millis();
+    let units = [(3_600_000, "h"), (60_000, "m"), (1000, "s")];
+    let unit = units.iter().find(|(unit, _)| millis.is_multiple_of(*unit));
+    let (unit, name) = unit.unwrap_or(&(1, "ms"));
+    format!("{}{name}", millis / unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,6 +63,13 @@ mod tests {
                 Duration::from_millis(millis),
                 "{text:?}"
             );
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for text in ["1ms", "1500ms", "1s", "90s", "1m", "59m", "1h"] {
+            assert_eq!(format(parse(text).expect("it is well-formed")), text);
         }
     }
 

@@ -1,9 +1,12 @@
 //! Finds and reads the files of a configuration.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use nix::fcntl::OFlag;
 
 use super::mistake::Problem;
 
@@ -42,10 +45,18 @@ pub(super) struct Unlisted {
     pub(super) problem: Problem,
 }
 
-/// Reads a whole file as text.
+/// Reads a whole file as text. Anything else in its place, such as a pipe or a device, is not read:
+/// that could block, or never end.
 pub(super) fn read(path: &Path) -> Result<String, Problem> {
     let unreadable = |error: io::Error| Problem::Unreadable(error.into());
-    let file = File::open(path).map_err(unreadable)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits())
+        .open(path)
+        .map_err(unreadable)?;
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        return Err(Problem::NotRegular);
+    }
     let mut bytes = Vec::new();
     file.take(MAX_FILE_SIZE + 1)
         .read_to_end(&mut bytes)

@@ -108,6 +108,9 @@ pub enum Problem {
     /// The file, or the folder of drop-ins, could not be read.
     #[error("cannot be read")]
     Unreadable(#[source] Arc<io::Error>),
+    /// It is a folder, a pipe, a device or a socket.
+    #[error("is not a regular file")]
+    NotRegular,
     /// The file is larger than any sensible configuration.
     #[error("is larger than {limit} bytes")]
     TooLarge {

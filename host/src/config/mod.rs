@@ -11,8 +11,10 @@
 
 mod component;
 mod duration;
+mod effective;
 mod files;
 mod json;
+mod keys;
 mod library;
 mod mistake;
 mod node;
@@ -27,6 +29,8 @@ use std::path::{Path, PathBuf};
 
 use tracing::level_filters::LevelFilter;
 
+pub use effective::Effective;
+pub use keys::KEYS;
 pub use mistake::{BrokenComponent, Mistake, Oddity, Problem, Scope, Warning};
 pub use origin::{Location, Origin};
 pub(crate) use settings::plugin_name;
@@ -42,9 +46,18 @@ pub(crate) use similar::nearest;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Instead of `socket` in `[runtime]`. A relative path is taken from the current folder.
-    pub socket: Option<PathBuf>,
+    pub socket: Option<Given<PathBuf>>,
     /// Instead of `log` in `[host]`.
-    pub log: Option<LevelFilter>,
+    pub log: Option<Given<LevelFilter>>,
+}
+
+/// A value that a flag or the environment gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given<T> {
+    /// The value.
+    pub value: T,
+    /// The name of the flag or variable.
+    pub by: &'static str,
 }
 
 /// The outcome of [`load`].
@@ -63,5 +76,11 @@ pub struct Loaded {
 
 /// Reads the main file at `path` and `conf.d/*.toml` beside it, in name order.
 pub fn load(path: &Path, overrides: &Overrides) -> Loaded {
-    validate::validate(raw::RawConfig::read(path), overrides)
+    validate::validate(raw::RawConfig::read(path), overrides).into_loaded()
+}
+
+/// The same, with what there is of the configuration whatever is wrong with it.
+pub fn load_effective(path: &Path, overrides: &Overrides) -> (Loaded, Effective) {
+    let judged = validate::validate(raw::RawConfig::read(path), overrides);
+    (judged.clone().into_loaded(), judged.into_effective())
 }

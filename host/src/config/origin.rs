@@ -53,6 +53,14 @@ impl Origin {
         &self.location
     }
 
+    /// The key of this name directly below this one, if it was written.
+    pub(super) fn key(&self, name: &str) -> Option<&Self> {
+        match &self.children {
+            Children::Keys(keys) => keys.get(name),
+            _ => None,
+        }
+    }
+
     /// The place of the key at `path` below this one, or of its nearest ancestor that was written.
     ///
     /// Keys are looked up as they stand, longest first, so that one with a dot in it is found.

@@ -4,13 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::files::{self, Unlisted};
+use super::keys;
 use super::mistake::{Mistake, Oddity, Problem, Scope, Warning};
 use super::node::{self, Node, NodeValue, Table};
 use super::origin::Location;
 use super::similar::nearest;
-
-/// The tables of the main file.
-const MAIN_KEYS: [&str; 3] = ["runtime", "host", "component"];
 
 /// All files of a configuration, with the drop-ins merged into the components they name.
 #[derive(Default)]
@@ -148,7 +146,7 @@ impl RawConfig {
                 ("runtime" | "host", Role::DropIn) => Problem::NotInDropIn,
                 _ => Problem::UnknownKey {
                     nearest: match role {
-                        Role::Main => nearest(&key, MAIN_KEYS.into_iter()),
+                        Role::Main => nearest(&key, keys::MAIN.into_iter()),
                         Role::DropIn => nearest(&key, ["component"].into_iter()),
                     },
                 },
@@ -251,7 +249,7 @@ impl RawConfig {
         }
     }
 
-    fn change(&mut self, at: usize, item: Node) {
+    fn change(&mut self, at: usize, mut item: Node) {
         let table = &mut self.components[at].table;
         let library = |node: &Node| node.as_table()?.get("library").map(|n| n.location.clone());
         if let (Some(old), Some(new)) = (library(table), library(&item))
@@ -263,6 +261,10 @@ impl RawConfig {
                 key: "library".to_owned(),
                 oddity: Oddity::LibraryReplaced { at: old },
             });
+        }
+        if let NodeValue::Table(keys) = &mut item.value {
+            // It says which component is meant, and changes nothing.
+            keys.remove("name");
         }
         table.merge(item);
     }

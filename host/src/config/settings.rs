@@ -207,6 +207,16 @@ pub enum OnStuck {
     RestartHost,
 }
 
+impl OnStuck {
+    /// As in the configuration file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Leave => "leave",
+            Self::RestartHost => "restart-host",
+        }
+    }
+}
+
 /// `quarantine` of a component: when it is not called any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuarantineConfig {
@@ -231,6 +241,15 @@ pub enum Isolation {
     /// On a thread of the daemon.
     #[default]
     InProcess,
+}
+
+impl Isolation {
+    /// As in the configuration file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InProcess => "in-process",
+        }
+    }
 }
 
 /// The name under which the runtime knows a component: its index in two digits, a dash, its name.

@@ -6,22 +6,15 @@ use std::path::{Path, PathBuf};
 use tracing::level_filters::LevelFilter;
 
 use super::component::{self, Verdict};
+use super::effective::{Effective, Sources};
+use super::keys;
 use super::mistake::{BrokenComponent, Mistake, Oddity, Problem, Scope, Warning};
 use super::node::Node;
 use super::origin::Location;
 use super::raw::RawConfig;
 use super::reader::Reader;
 use super::settings::{ADMIN_SOCKET_NAME, ComponentConfig, Config, HostConfig, RuntimeConfig};
-use super::{Loaded, Overrides};
-
-const RUNTIME_KEYS: [&str; 3] = ["socket", "expect_runtime", "handshake_timeout"];
-const HOST_KEYS: [&str; 5] = [
-    "component_dirs",
-    "runtime_dir",
-    "state_dir",
-    "fail_exempt_namespaces",
-    "log",
-];
+use super::{Given, Loaded, Overrides};
 
 const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 const LOG_FILTERS: [LevelFilter; 6] = [
@@ -36,8 +29,34 @@ const LOG_FILTERS: [LevelFilter; 6] = [
 /// The longest path that fits into a socket address, without its NUL.
 const MAX_SOCKET_PATH: usize = 107;
 
+/// What came of judging all files.
+#[derive(Clone)]
+pub(super) struct Judged {
+    config: Config,
+    sources: Sources,
+    mistakes: Vec<Mistake>,
+    warnings: Vec<Warning>,
+    broken: Vec<BrokenComponent>,
+}
+
+impl Judged {
+    pub(super) fn into_loaded(self) -> Loaded {
+        let is_usable = !self.mistakes.iter().any(|m| m.scope == Scope::Host);
+        Loaded {
+            config: is_usable.then_some(self.config),
+            mistakes: self.mistakes,
+            warnings: self.warnings,
+            broken: self.broken,
+        }
+    }
+
+    pub(super) fn into_effective(self) -> Effective {
+        Effective::new(self.config, self.sources, &self.mistakes, &self.broken)
+    }
+}
+
 /// Judges all that was read.
-pub(super) fn validate(mut raw: RawConfig, overrides: &Overrides) -> Loaded {
+pub(super) fn validate(mut raw: RawConfig, overrides: &Overrides) -> Judged {
     let mut mistakes = std::mem::take(&mut raw.mistakes);
     let mut warnings = std::mem::take(&mut raw.warnings);
     let runtime = runtime(raw.runtime.as_ref(), overrides, &mut mistakes);
@@ -60,13 +79,18 @@ pub(super) fn validate(mut raw: RawConfig, overrides: &Overrides) -> Loaded {
 
     sort(&mut mistakes, &raw, |mistake| &mistake.location);
     sort(&mut warnings, &raw, |warning| &warning.location);
-    let usable = !mistakes.iter().any(|mistake| mistake.scope == Scope::Host);
-    Loaded {
-        config: usable.then_some(Config {
+    Judged {
+        config: Config {
             runtime,
             host,
             components,
-        }),
+        },
+        sources: Sources {
+            runtime: raw.runtime.as_ref().map(Node::origin),
+            host: raw.host.as_ref().map(Node::origin),
+            files: raw.files,
+            overrides: overrides.clone(),
+        },
         mistakes,
         warnings,
         broken,
@@ -80,7 +104,7 @@ fn runtime(
 ) -> RuntimeConfig {
     let mut config = RuntimeConfig::default();
     if let Some(mut reader) =
-        node.and_then(|node| Reader::new(node, "runtime", &RUNTIME_KEYS, Scope::Host, mistakes))
+        node.and_then(|node| Reader::new(node, "runtime", &keys::RUNTIME, Scope::Host, mistakes))
     {
         if let Some(socket) = reader.absolute_path("socket") {
             config.socket = reader
@@ -97,8 +121,8 @@ fn runtime(
             .duration("handshake_timeout")
             .unwrap_or(config.handshake_timeout);
     }
-    if let Some(socket) = &overrides.socket {
-        config.socket = std::path::absolute(socket).unwrap_or_else(|_| socket.clone());
+    if let Some(Given { value, .. }) = &overrides.socket {
+        config.socket = std::path::absolute(value).unwrap_or_else(|_| value.clone());
     }
     config
 }
@@ -112,7 +136,7 @@ fn host(
     let mut config = HostConfig::default();
     let mut dirs_known = node.is_none();
     if let Some(mut reader) =
-        node.and_then(|node| Reader::new(node, "host", &HOST_KEYS, Scope::Host, mistakes))
+        node.and_then(|node| Reader::new(node, "host", &keys::HOST, Scope::Host, mistakes))
     {
         let dirs = reader.absolute_paths("component_dirs");
         dirs_known = dirs.is_some() || reader.get("component_dirs").is_none();
@@ -133,7 +157,7 @@ fn host(
             .word("log", &LOG_LEVELS, &LOG_FILTERS)
             .unwrap_or(config.log);
     }
-    config.log = overrides.log.unwrap_or(config.log);
+    config.log = overrides.log.map_or(config.log, |log| log.value);
     (config, dirs_known)
 }
 

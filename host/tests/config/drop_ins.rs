@@ -1,8 +1,11 @@
 //! How the files of `conf.d` add to the main file.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::time::Duration;
 
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use nri_host::config::Scope;
 use serde_json::json;
 
@@ -179,20 +182,25 @@ fn an_unreadable_drop_in_is_told_and_costs_nothing_else() {
     fs::create_dir(files.path("conf.d/60.toml")).unwrap();
     fs::write(files.path("conf.d/70.toml"), b"name = \"\xff\"").unwrap();
     fs::write(files.path("conf.d/80.toml"), " ".repeat((1 << 20) + 1)).unwrap();
+    // Whoever opens it to read waits for a writer.
+    mkfifo(&files.path("conf.d/90.toml"), Mode::S_IRUSR).unwrap();
+    symlink("nowhere", files.path("conf.d/95.toml")).unwrap();
     let loaded = files.load();
     assert_eq!(names(&loaded), ["a"]);
-    assert_eq!(broken(&loaded), [(None, None); 4]);
+    assert_eq!(broken(&loaded), [(None, None); 6]);
     let mistakes = files.mistakes();
     assert!(
         mistakes[0].starts_with("conf.d/50.toml:1: is not valid TOML: "),
         "{mistakes:?}"
     );
     assert_eq!(
-        mistakes[mistakes.len() - 3..],
+        mistakes[mistakes.len() - 5..],
         [
-            "conf.d/60.toml: cannot be read: Is a directory (os error 21)",
+            "conf.d/60.toml: is not a regular file",
             "conf.d/70.toml: is not UTF-8 text from byte 8 on",
             "conf.d/80.toml: is larger than 1048576 bytes",
+            "conf.d/90.toml: is not a regular file",
+            "conf.d/95.toml: cannot be read: No such file or directory (os error 2)",
         ]
     );
 }

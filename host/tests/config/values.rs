@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nri_host::config::{HostConfig, Isolation, OnFailure, OnStuck, Overrides, RuntimeConfig, load};
+use nri_host::config::{
+    Given, HostConfig, Isolation, OnFailure, OnStuck, Overrides, RuntimeConfig, load,
+};
 use serde_json::json;
 use tracing::level_filters::LevelFilter;
 
@@ -120,12 +122,19 @@ fn each_key_of_the_quarantine_has_its_own_default() {
     }
 }
 
+fn given<T>(value: T) -> Option<Given<T>> {
+    Some(Given {
+        value,
+        by: "--flag",
+    })
+}
+
 #[test]
 fn flags_win_over_the_file() {
     let files = Files::new("[runtime]\nsocket = \"/run/a.sock\"\n[host]\nlog = \"warn\"\n");
     let overrides = Overrides {
-        socket: Some("/run/b.sock".into()),
-        log: Some(LevelFilter::TRACE),
+        socket: given("/run/b.sock".into()),
+        log: given(LevelFilter::TRACE),
     };
     let config = load(&files.path("nri-host.toml"), &overrides)
         .config
@@ -137,7 +146,7 @@ fn flags_win_over_the_file() {
 #[test]
 fn a_relative_socket_on_the_command_line_is_taken_from_the_current_folder() {
     let overrides = Overrides {
-        socket: Some("nri.sock".into()),
+        socket: given("nri.sock".into()),
         log: None,
     };
     let config = load(&Files::new("").path("nri-host.toml"), &overrides)

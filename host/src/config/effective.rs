@@ -1,0 +1,289 @@
+//! The configuration that files, environment and flags make together, as TOML: every key, and behind
+//! each value where it comes from.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use toml_writer::{ToTomlKey as _, ToTomlValue as _, TomlStringBuilder};
+
+use super::duration;
+use super::mistake::{BrokenComponent, Mistake, Scope};
+use super::origin::{Location, Origin};
+use super::settings::{ComponentConfig, Config, HostConfig, RuntimeConfig};
+use super::{Given, Overrides};
+
+/// The column of the comment behind a value, where that is not longer.
+const COMMENT_COLUMN: usize = 48;
+
+/// Where the values of a configuration come from.
+#[derive(Clone, Debug)]
+pub(super) struct Sources {
+    /// All files in the order in which they were read.
+    pub(super) files: Vec<Arc<Path>>,
+    /// What was written under `[runtime]`.
+    pub(super) runtime: Option<Origin>,
+    /// What was written under `[host]`.
+    pub(super) host: Option<Origin>,
+    /// What wins over the files.
+    pub(super) overrides: Overrides,
+}
+
+/// What there is of a configuration whatever is wrong with it.
+///
+/// Its text is TOML. Read without environment and flags, it gives the same configuration.
+#[derive(Clone, Debug)]
+pub struct Effective {
+    /// The configuration: a key with a mistake has its default, and broken components are left out.
+    pub config: Config,
+    sources: Sources,
+    /// Keys of `[runtime]` and `[host]` that have a mistake.
+    wrong: Vec<String>,
+    left_out: Vec<(Option<String>, Location)>,
+}
+
+impl Effective {
+    pub(super) fn new(
+        config: Config,
+        sources: Sources,
+        mistakes: &[Mistake],
+        broken: &[BrokenComponent],
+    ) -> Self {
+        let of_host = mistakes.iter().filter(|m| m.scope == Scope::Host);
+        let left_out = broken.iter().filter_map(|broken| {
+            let first = broken.mistakes.first()?;
+            Some((broken.name.clone(), first.location.clone()))
+        });
+        Self {
+            config,
+            sources,
+            wrong: of_host.map(|m| top(&m.key).to_owned()).collect(),
+            left_out: left_out.collect(),
+        }
+    }
+}
+
+/// The key itself of `component_dirs[1]`.
+fn top(key: &str) -> &str {
+    key.split(['.', '[']).next().unwrap_or(key)
+}
+
+impl fmt::Display for Effective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "# The configuration in effect, from these files in this order:"
+        )?;
+        for file in &self.sources.files {
+            writeln!(f, "#   {}", comment(&file.display().to_string()))?;
+        }
+        writeln!(
+            f,
+            "# Behind each value stands where it comes from. Values below [component.config] are \
+             shown as they are,\n# secrets too."
+        )?;
+        self.runtime(f, &self.config.runtime)?;
+        self.host(f, &self.config.host)?;
+        for component in &self.config.components {
+            write_component(f, component)?;
+        }
+        for (name, location) in &self.left_out {
+            let name = name.as_ref().map(|name| format!(" {name:?}"));
+            let what = format!(
+                "left out: component{}, which has mistakes ({location})",
+                name.unwrap_or_default()
+            );
+            write!(f, "\n# {}\n", comment(&what))?;
+        }
+        Ok(())
+    }
+}
+
+impl Effective {
+    fn runtime(&self, f: &mut fmt::Formatter<'_>, config: &RuntimeConfig) -> fmt::Result {
+        let mut keys = self.table(f, "runtime", self.sources.runtime.as_ref())?;
+        let socket = path(&config.socket);
+        keys.given("socket", socket, self.sources.overrides.socket.as_ref())?;
+        keys.optional("expect_runtime", config.expect_runtime.as_deref().map(text))?;
+        let timeout = duration::format(config.handshake_timeout);
+        keys.value("handshake_timeout", text(&timeout))
+    }
+
+    fn host(&self, f: &mut fmt::Formatter<'_>, config: &HostConfig) -> fmt::Result {
+        let mut keys = self.table(f, "host", self.sources.host.as_ref())?;
+        let dirs = array(config.component_dirs.iter().map(|dir| path(dir)));
+        keys.value("component_dirs", dirs)?;
+        keys.value("runtime_dir", path(&config.runtime_dir))?;
+        keys.value("state_dir", path(&config.state_dir))?;
+        let exempt = array(config.fail_exempt_namespaces.iter().map(|name| text(name)));
+        keys.value("fail_exempt_namespaces", exempt)?;
+        let log = text(&config.log.to_string());
+        keys.given("log", log, self.sources.overrides.log.as_ref())
+    }
+
+    fn table<'a, 'f>(
+        &'a self,
+        f: &'a mut fmt::Formatter<'f>,
+        name: &str,
+        origin: Option<&'a Origin>,
+    ) -> Result<Keys<'a, 'f>, fmt::Error> {
+        write!(f, "\n[{name}]\n")?;
+        Ok(Keys {
+            f,
+            origin,
+            wrong: &self.wrong,
+        })
+    }
+}
+
+fn write_component(f: &mut fmt::Formatter<'_>, component: &ComponentConfig) -> fmt::Result {
+    let origin = &component.origin;
+    let mut keys = Keys {
+        f,
+        origin: Some(origin),
+        wrong: &[],
+    };
+    writeln!(keys.f)?;
+    keys.line("[[component]]", origin.location())?;
+    keys.value("name", text(&component.name))?;
+    keys.value("index", component.index)?;
+    keys.value("library", path(&component.library))?;
+    keys.value("enabled", component.enabled)?;
+    let limit = |limit: Option<_>| limit.map(|limit| text(&duration::format(limit)));
+    keys.optional("timeout", limit(component.timeout))?;
+    keys.optional("sync_timeout", limit(component.sync_timeout))?;
+    keys.value("on_failure", text(component.on_failure.as_str()))?;
+    keys.value("on_stuck", text(component.on_stuck.as_str()))?;
+    keys.value("required", component.required)?;
+    keys.value("isolation", text(component.isolation.as_str()))?;
+
+    let mut keys = keys.inner("component.quarantine", "quarantine")?;
+    keys.value("failures", component.quarantine.failures)?;
+    let window = duration::format(component.quarantine.window);
+    keys.value("window", text(&window))?;
+
+    keys.origin = Some(origin);
+    let mut keys = keys.inner("component.config", "config")?;
+    keys.json("component.config", &component.config)
+}
+
+/// Writes the keys of one table.
+struct Keys<'a, 'f> {
+    f: &'a mut fmt::Formatter<'f>,
+    /// What was written of the table.
+    origin: Option<&'a Origin>,
+    /// Keys that have their default because what was written is wrong.
+    wrong: &'a [String],
+}
+
+impl<'a, 'f> Keys<'a, 'f> {
+    fn value(&mut self, key: &str, value: impl fmt::Display) -> fmt::Result {
+        let line = format!("{key} = {value}");
+        match self.written(key) {
+            Some(written) if self.wrong.iter().any(|wrong| wrong == key) => {
+                let location = written.location();
+                self.line(&line, format_args!("default, for {location} is wrong"))
+            }
+            Some(written) => self.line(&line, written.location()),
+            None => self.line(&line, "default"),
+        }
+    }
+
+    /// A key that has no default.
+    fn optional(&mut self, key: &str, value: Option<String>) -> fmt::Result {
+        match value {
+            Some(value) => self.value(key, value),
+            None => self.line(&format!("#{key} ="), "not set"),
+        }
+    }
+
+    /// A key for which flags or the environment may have another value.
+    fn given<T>(&mut self, key: &str, value: String, given: Option<&Given<T>>) -> fmt::Result {
+        match given {
+            Some(Given { by, .. }) => self.line(&format!("{key} = {value}"), by),
+            None => self.value(key, value),
+        }
+    }
+
+    /// Goes on with a table within this one.
+    fn inner(self, header: &str, key: &str) -> Result<Self, fmt::Error> {
+        writeln!(self.f, "[{header}]")?;
+        let origin = self.written(key);
+        Ok(Self { origin, ..self })
+    }
+
+    /// All of a component's own table. What stands in its tables can come from several files.
+    fn json(&mut self, header: &str, table: &Map<String, Value>) -> fmt::Result {
+        for (key, value) in table {
+            if !value.is_object()
+                && let Some(value) = inline(value)
+            {
+                let line = format!("{} = {value}", key.to_toml_key());
+                match self.written(key) {
+                    Some(written) => self.line(&line, written.location())?,
+                    None => self.line(&line, "default")?,
+                }
+            }
+        }
+        for (key, value) in table {
+            if let Value::Object(table) = value {
+                let header = format!("{header}.{}", key.to_toml_key());
+                let outer = self.origin;
+                writeln!(self.f, "[{header}]")?;
+                self.origin = self.written(key);
+                self.json(&header, table)?;
+                self.origin = outer;
+            }
+        }
+        Ok(())
+    }
+
+    fn written(&self, key: &str) -> Option<&'a Origin> {
+        self.origin?.key(key)
+    }
+
+    fn line(&mut self, line: &str, whence: impl fmt::Display) -> fmt::Result {
+        let whence = comment(&whence.to_string());
+        writeln!(self.f, "{line:COMMENT_COLUMN$} # {whence}")
+    }
+}
+
+/// As a comment can hold it.
+fn comment(text: &str) -> String {
+    text.replace(char::is_control, "?")
+}
+
+/// On one line, whatever it is.
+fn text(text: &str) -> String {
+    TomlStringBuilder::new(text).as_basic().to_toml_value()
+}
+
+fn path(path: &Path) -> String {
+    text(&path.display().to_string())
+}
+
+fn array(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}
+
+/// `None`: a mistake stood there, and there is no value.
+fn inline(value: &Value) -> Option<String> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => number.to_string(),
+            None => number.as_f64()?.to_toml_value(),
+        },
+        Value::String(string) => text(string),
+        Value::Array(items) => array(items.iter().filter_map(inline)),
+        Value::Object(table) => {
+            let entry = |(key, value): (&String, &Value)| {
+                Some(format!("{} = {}", key.to_toml_key(), inline(value)?))
+            };
+            let entries: Vec<_> = table.iter().filter_map(entry).collect();
+            format!("{{ {} }}", entries.join(", "))
+        }
+    })
+}
