@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::component::border::NotCreated;
 use crate::component::counters::Counts;
 use crate::component::health::Health;
+use crate::component::last_errors::LastError;
 use crate::component::outbox::UpdateCounts;
 use crate::component::seat::{Absence, Condition};
 use crate::supervisor::{Absent, Member, SessionState};
@@ -134,14 +135,17 @@ pub struct ComponentStatus {
     pub required: bool,
     /// Path of its library.
     pub library: Option<String>,
+    /// SHA-256 of the library that was loaded, in hexadecimal.
+    pub digest: Option<String>,
     /// What the library says it is.
     pub id: Option<String>,
     /// Version of the library.
     pub version: Option<String>,
     /// Events that the runtime was asked for, as a mask.
     pub events: Option<u32>,
-    /// Its last failure.
-    pub last_error: Option<String>,
+    /// Its last failures, newest first.
+    #[serde(default)]
+    pub last_errors: Vec<LastError>,
     /// What it says of itself.
     pub health: Option<Health>,
     /// For how long it will not be called any more, in seconds, if it is in quarantine. It may be
@@ -225,10 +229,11 @@ impl ComponentStatus {
             since_seconds: Some(since.elapsed().as_secs()),
             required: member.config.required,
             library: Some(member.config.library.display().to_string()),
+            digest: library.map(|library| library.digest.to_string()),
             id: library.map(|library| library.id.clone()),
             version: library.map(|library| library.version.clone()),
             events: configured.map(|configured| configured.events),
-            last_error: member.seat.last_error(),
+            last_errors: member.seat.last_errors.list(),
             health: member.seat.health.get(),
             quarantine_left_seconds: quarantined_until
                 .map(|until| until.saturating_duration_since(Instant::now()).as_secs()),

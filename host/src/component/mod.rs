@@ -15,6 +15,7 @@
 //! | [`quarantine`] | leaves a component alone that fails again and again |
 //! | [`outbox`] | updates that a component asks for outside requests |
 //! | [`health`] | what a component says of itself |
+//! | [`last_errors`] | what went wrong in its last failed calls |
 //! | [`command`] | a component's own commands, in a process of their own |
 //! | [`counters`], [`clock`] | what is counted, and the clock of deadlines |
 
@@ -26,6 +27,7 @@ pub mod counters;
 pub mod health;
 pub mod inspect;
 pub mod instance;
+pub mod last_errors;
 pub mod load;
 pub mod outbox;
 pub mod policy;

@@ -22,6 +22,7 @@ use tokio::sync::Notify;
 use super::border::{Blueprint, NotCreated};
 use super::counters::Counters;
 use super::health::LastHealth;
+use super::last_errors::LastErrors;
 use super::load::Library;
 use super::outbox::Outbox;
 use super::policy::Policy;
@@ -79,8 +80,9 @@ pub struct Seat {
     pub outbox: Arc<Outbox>,
     /// What the instance says of itself.
     pub health: Arc<LastHealth>,
+    /// Its last failures.
+    pub last_errors: LastErrors,
     out_of_step: AtomicBool,
-    last_error: Mutex<Option<String>>,
     library: OnceLock<Arc<Library>>,
     inner: Mutex<Inner>,
     bell: Condvar,
@@ -127,8 +129,8 @@ impl Seat {
             quarantine: Quarantine::new(quarantine),
             outbox: Arc::new(outbox),
             health: Arc::default(),
+            last_errors: LastErrors::default(),
             out_of_step: AtomicBool::new(false),
-            last_error: Mutex::default(),
             inner: Mutex::new(Inner {
                 condition: Condition::Loading,
                 since: Instant::now(),
@@ -187,11 +189,6 @@ impl Seat {
     /// The component missed a call, or its Synchronize failed: what it knows may be wrong.
     pub fn out_of_step(&self) -> bool {
         self.out_of_step.load(Ordering::Relaxed)
-    }
-
-    /// The last failure, for a person.
-    pub fn last_error(&self) -> Option<String> {
-        lock(&self.last_error).clone()
     }
 
     // ---- the supervisor's part

@@ -126,7 +126,7 @@ impl Member {
             Look::Stuck(step) => step,
         };
         let component = self.plugin();
-        let last_error = self.seat.last_error();
+        let last_error = self.seat.last_errors.newest();
         match self.config.on_stuck {
             OnStuck::Leave => {
                 tracing::warn!(

@@ -58,6 +58,11 @@ impl ComponentStatus {
     pub fn count(&self, key: &str) -> Option<u64> {
         self.rest.get(key).and_then(Value::as_u64)
     }
+
+    /// The newest of its last errors.
+    pub fn last_error(&self) -> Option<&str> {
+        self.rest.get("last_errors")?.get(0)?.get("text")?.as_str()
+    }
 }
 
 /// State of a component, in one word.

@@ -78,7 +78,7 @@ async fn is_not_called(scene: &Scene, on_failure: &str) -> Result<()> {
     assert_eq!(after.count("calls"), before.count("calls"));
     assert_eq!(failed(&after), failed(&before));
     assert_eq!(after.count("recreated"), before.count("recreated"));
-    assert_eq!(after.rest["last_error"], before.rest["last_error"]);
+    assert_eq!(after.last_error(), before.last_error());
     Ok(())
 }
 
@@ -89,7 +89,7 @@ async fn leads_to_quarantine(subject: impl Fn() -> Component, words: &str) -> Re
             .set("on_failure", on_failure);
         let scene = Scene::new(subject).await?;
         let component = fail_until_quarantined(&scene).await?;
-        let last_error = component.rest["last_error"].as_str().unwrap_or_default();
+        let last_error = component.last_error().unwrap_or_default();
         assert!(last_error.contains(words), "{component:?}");
         is_not_called(&scene, on_failure).await?;
         assert!(scene.plugin.is_connected());

@@ -454,7 +454,7 @@ async fn a_panic_over_a_result_counts_like_one_in_a_call() -> Result<()> {
         .wait_component("asker", "created again", created_again)
         .await?;
     assert_eq!(status.count("failures"), Some(1));
-    let error = status.rest.get("last_error").and_then(Value::as_str);
+    let error = status.last_error();
     assert!(
         error.is_some_and(|error| error.contains("ouch")),
         "{error:?}"

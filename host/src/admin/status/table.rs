@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{ComponentStatus, State, Status};
 use crate::component::health::{Health, HealthProblem};
+use crate::component::last_errors::LastError;
 
 /// Problems of a component that the table shows; all that are known are in the JSON.
 const MAX_SHOWN_PROBLEMS: usize = 10;
@@ -80,8 +81,8 @@ impl ComponentStatus {
                 "    not called for {left} more: `nri-host reset {name}` ends it"
             )?;
         }
-        if let Some(error) = &self.last_error {
-            writeln!(f, "    last error: {error}")?;
+        if let Some(LastError { seconds_ago, text }) = self.last_errors.first() {
+            writeln!(f, "    last error, {} ago: {text}", span(*seconds_ago))?;
         }
         self.health
             .as_ref()
@@ -163,7 +164,10 @@ mod tests {
             index: Some(5),
             state: Some(State::Quarantined),
             since_seconds: Some(8),
-            last_error: Some("CreateContainer for the node: no".into()),
+            last_errors: vec![LastError {
+                seconds_ago: 7,
+                text: "CreateContainer for the node: no".into(),
+            }],
             quarantine_left_seconds: Some(592),
             ..ComponentStatus::default()
         };
@@ -173,7 +177,7 @@ mod tests {
             row,
             " 05 gpu        quarantined        0       0       0      0  8s\n    \
              not called for 9m52s more: `nri-host reset gpu` ends it\n    \
-             last error: CreateContainer for the node: no\n"
+             last error, 7s ago: CreateContainer for the node: no\n"
         );
     }
 

@@ -293,7 +293,7 @@ fn late_calls_lead_to_quarantine_and_the_watchdog_answers_in_it() {
     assert_eq!(seat.counters.late.get(), 1);
     assert_eq!(seat.counters.missed.get(), 1);
     // What led to it, not what it led to.
-    let error = seat.last_error().expect("a call was late");
+    let error = seat.last_errors.newest().expect("a call was late");
     assert!(error.contains("in time"), "{error}");
 }
 

@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::Instant;
 
 use crate::component::policy::{Failure, Outcome};
-use crate::lock::lock;
 
 use super::Seat;
 
@@ -76,7 +75,8 @@ impl Seat {
             return;
         }
         tracing::warn!(component, method, %subject, error = text, ignored, "call failed");
-        *lock(&self.last_error) = Some(format!("{method} for {subject}: {text}"));
+        self.last_errors
+            .add(&format!("{method} for {subject}: {text}"));
         if let Kind::Failed | Kind::Late = kind {
             self.note_failure();
         }
