@@ -34,14 +34,14 @@ pub(super) struct CheckArgs {
 /// connected. Any mistake makes the result [`ExitReason::BadConfig`].
 pub(super) fn check(common: &CommonArgs, args: &CheckArgs, out: &mut dyn Write) -> ExitReason {
     let (loaded, effective) = common.load_effective();
-    let mut report = Report::on(&loaded, &effective.config);
+    // Standard output is TOML then, and standard error tells what is wrong.
+    let trouble_only = args.effective;
+    let report = Report::on(&loaded, &effective.config, trouble_only);
     let printed = if args.effective {
-        // Standard output is TOML.
-        tell(&report.trouble);
+        tell(&report.text);
         print(&effective.to_string(), out)
     } else {
-        report.summarize();
-        print(&(report.trouble + &report.fine), out)
+        print(&report.text, out)
     };
     match printed {
         ExitReason::Done if report.mistakes > 0 => ExitReason::BadConfig,
@@ -52,10 +52,9 @@ pub(super) fn check(common: &CommonArgs, args: &CheckArgs, out: &mut dyn Write) 
 /// What there is to tell, in lines, and how much of it is bad.
 #[derive(Default)]
 struct Report {
-    /// Mistakes and warnings.
-    trouble: String,
-    /// What is as it should be.
-    fine: String,
+    text: String,
+    /// Nothing is said of what is as it should be.
+    trouble_only: bool,
     sound: usize,
     mistakes: usize,
     warnings: usize,
@@ -64,8 +63,11 @@ struct Report {
 impl Report {
     /// `config` is what there is of the configuration whatever is wrong with it: components are
     /// checked all the same.
-    fn on(loaded: &Loaded, config: &Config) -> Self {
-        let mut report = Self::default();
+    fn on(loaded: &Loaded, config: &Config, trouble_only: bool) -> Self {
+        let mut report = Self {
+            trouble_only,
+            ..Self::default()
+        };
         for mistake in &loaded.mistakes {
             report.mistake(mistake);
         }
@@ -76,28 +78,25 @@ impl Report {
         for component in &config.components {
             report.component(component, &mut trials);
         }
-        report
-    }
-
-    fn summarize(&mut self) {
         let summary = format!(
             "{} OK, {}, {}",
-            count(self.sound, "component"),
-            count(self.mistakes, "mistake"),
-            count(self.warnings, "warning"),
+            count(report.sound, "component"),
+            count(report.mistakes, "mistake"),
+            count(report.warnings, "warning"),
         );
-        line(&mut self.fine, summary);
+        report.fine(summary);
+        report
     }
 
     fn component(&mut self, component: &ComponentConfig, trials: &mut Trials) {
         let plugin = component.plugin_name();
         if !component.enabled {
-            line(&mut self.fine, format_args!("disabled: {plugin}"));
+            self.fine(format_args!("disabled: {plugin}"));
             return;
         }
         if component.library.is_relative() {
             // There is a mistake in component_dirs, so nobody knows where to look.
-            line(&mut self.fine, format_args!("not checked: {plugin}"));
+            self.fine(format_args!("not checked: {plugin}"));
             return;
         }
         let place = format!(
@@ -127,28 +126,33 @@ impl Report {
             return;
         }
         self.sound += 1;
-        let ok = format!(
+        self.fine(format_args!(
             "OK: {plugin}: {} {} ({})",
             inspected.note.id,
             inspected.note.version,
             inspected.path.display()
-        );
-        line(&mut self.fine, ok);
+        ));
     }
 
     fn mistake(&mut self, what: impl std::fmt::Display) {
         self.mistakes += 1;
-        line(&mut self.trouble, what);
+        self.line(what);
     }
 
     fn warning(&mut self, what: impl std::fmt::Display) {
         self.warnings += 1;
-        line(&mut self.trouble, format_args!("warning: {what}"));
+        self.line(format_args!("warning: {what}"));
     }
-}
 
-fn line(text: &mut String, what: impl std::fmt::Display) {
-    writeln!(text, "{what}").expect("a String takes any text");
+    fn fine(&mut self, what: impl std::fmt::Display) {
+        if !self.trouble_only {
+            self.line(what);
+        }
+    }
+
+    fn line(&mut self, what: impl std::fmt::Display) {
+        writeln!(self.text, "{what}").expect("a String takes any text");
+    }
 }
 
 fn count(number: usize, what: &str) -> String {
