@@ -1,8 +1,11 @@
 //! What is counted of one component.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
+
+use crate::runtime::attendance::Attendance;
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -39,6 +42,8 @@ pub struct Counters {
     pub sessions: Counter,
     /// Times that the instance was created again after a panic.
     pub recreated: Counter,
+    /// Creations of containers that it was there for, and those that it missed.
+    pub attendance: Arc<Attendance>,
 }
 
 /// The numbers of [`Counters`] at one moment.
@@ -60,6 +65,9 @@ pub struct Counts {
     pub sessions: u64,
     /// See [`Counters`].
     pub recreated: u64,
+    /// Containers that came into being while it had no session, as far as they were still there at
+    /// its next synchronization.
+    pub created_while_away: u64,
 }
 
 impl Counters {
@@ -74,6 +82,7 @@ impl Counters {
             ignored: self.ignored.get(),
             sessions: self.sessions.get(),
             recreated: self.recreated.get(),
+            created_while_away: self.attendance.missed(),
         }
     }
 }

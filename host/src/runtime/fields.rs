@@ -193,7 +193,7 @@ pub fn bytes_field(message: &[u8], number: u32) -> Option<&[u8]> {
 }
 
 /// All values of field `number` that hold bytes, up to where the message is malformed.
-fn bytes_fields(message: &[u8], number: u32) -> impl Iterator<Item = &[u8]> {
+pub(super) fn bytes_fields(message: &[u8], number: u32) -> impl Iterator<Item = &[u8]> {
     Fields::of(message)
         .map_while(Result::ok)
         .filter(move |field| field.number == number)

@@ -9,9 +9,11 @@
 //! | [`fields`] | protobuf messages as bytes: walk, renumber |
 //! | [`shape`] | the messages of the protocol, to check what components answer |
 //! | [`update`] | updates outside a request, in the form that every runtime survives |
+//! | [`attendance`] | which creations of containers a component was not there for |
 //! | [`traffic`] | what is under way, on all connections together |
 //! | [`session`] | one plugin on one connection, from registration to loss |
 
+pub mod attendance;
 pub mod connection;
 pub mod fields;
 pub mod mux;

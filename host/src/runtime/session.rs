@@ -19,6 +19,7 @@ use nri_plugin_api::api;
 use tokio::sync::Notify;
 use ttrpc::proto::Request;
 
+use super::attendance::Attendance;
 use super::connection::{Connection, Lost, Patience};
 use super::mux::{PLUGIN_STREAM, RUNTIME_STREAM};
 use super::traffic::{Traffic, UnderWay};
@@ -97,6 +98,7 @@ pub enum Incoming {
 pub struct Session {
     connection: Connection,
     registration: Registration,
+    attendance: Arc<Attendance>,
     progress: Mutex<Progress>,
     winding_down: Mutex<Option<&'static str>>,
     synchronization: Mutex<Synchronization>,
@@ -115,16 +117,19 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// A session on a fresh connection. `notice` is told of all progress, `traffic` of each call.
+    /// A session on a fresh connection. `attendance` is told of containers, `traffic` of each call,
+    /// `notice` of all progress.
     pub fn new(
         connection: Connection,
         registration: Registration,
+        attendance: Arc<Attendance>,
         traffic: Arc<Traffic>,
         notice: Arc<Notify>,
     ) -> Self {
         Self {
             connection,
             registration,
+            attendance,
             progress: Mutex::default(),
             winding_down: Mutex::default(),
             synchronization: Mutex::default(),

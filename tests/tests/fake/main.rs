@@ -6,6 +6,7 @@ mod callbacks;
 mod record;
 mod scene;
 
+mod away;
 mod cdi;
 mod config;
 mod constructors;

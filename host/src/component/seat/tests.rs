@@ -112,6 +112,7 @@ fn session(seat: &Arc<Seat>) -> (Arc<Served>, Peer) {
     let session = Session::new(
         Connection::new(ours).unwrap(),
         registration,
+        Arc::default(),
         Arc::new(Traffic::default()),
         Arc::new(Notify::new()),
     );

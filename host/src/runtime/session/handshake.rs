@@ -9,6 +9,7 @@ use protobuf::Message as _;
 use super::messages::{HostAnswer, Then, invalid, unreadable};
 use super::{Configured, End, Session, Unsynchronized};
 use crate::lock::lock;
+use crate::runtime::attendance::Listed;
 use crate::runtime::fields::Chunk;
 use crate::runtime::ttrpc::{Answer, encode};
 use crate::runtime::version::{EVENTS_BEFORE_0_10, RuntimeVersion, event_mask};
@@ -23,6 +24,8 @@ const MAX_TEXT: usize = 256;
 pub(super) struct Synchronization {
     /// The chunks so far.
     joined: Vec<u8>,
+    /// The containers in them, if the component is told of their creation.
+    listed: Listed,
     /// When it began, and the time that the runtime gives it: all chunks share one limit.
     pub(super) begun: Option<(Instant, Duration)>,
 }
@@ -106,6 +109,9 @@ impl Session {
             self.advance(|progress| progress.synchronizing = true);
         }
         let (begun, limit) = *synchronization.begun.get_or_insert((now, time));
+        if self.registration.methods & Method::CreateContainer.bit() != 0 {
+            synchronization.listed.add(chunk);
+        }
         let joined = &mut synchronization.joined;
         if self.registration.methods & Method::Synchronize.bit() != 0 {
             joined.reserve(chunk.len());
@@ -131,13 +137,18 @@ impl Session {
     /// The synchronization was answered, by something `good` or by an error. The session is active,
     /// unless the runtime has given it up.
     pub(super) fn synchronized(&self, good: bool) {
-        let late = std::mem::take(&mut *lock(&self.synchronization)).lateness();
+        let synchronization = std::mem::take(&mut *lock(&self.synchronization));
+        let late = synchronization.lateness();
         let refused = (!good).then_some(Unsynchronized::Refused);
+        let first = lock(&self.progress).synchronized.is_none();
         if let Some(failure) = late.or(refused)
-            && lock(&self.progress).synchronized.is_none()
+            && first
         {
             self.end(End::Unsynchronized(failure));
             return;
+        }
+        if first && self.registration.methods & Method::CreateContainer.bit() != 0 {
+            self.attendance.synchronized(&synchronization.listed);
         }
         self.advance(|progress| {
             progress.synchronized.get_or_insert_with(Instant::now);

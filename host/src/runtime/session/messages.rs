@@ -133,7 +133,11 @@ impl Session {
             }
             (_, Some(method)) => {
                 let payload = request.payload.to_vec();
-                Ok(call(method, Dialect::Dedicated, payload, time)?)
+                let call = call(method, Dialect::Dedicated, payload, time)?;
+                if method == Method::CreateContainer {
+                    self.attendance.told(&call.payload);
+                }
+                Ok(call)
             }
             (_, None) => Err(Answer::unimplemented(request.service, request.method).into()),
         }

@@ -22,7 +22,13 @@ fn session(methods: u64) -> (Session, UnixStream) {
     let connection = Connection::new(ours).unwrap();
     let traffic = Arc::new(Traffic::default());
     (
-        Session::new(connection, registration, traffic, Arc::default()),
+        Session::new(
+            connection,
+            registration,
+            Arc::default(),
+            traffic,
+            Arc::default(),
+        ),
         theirs,
     )
 }

@@ -87,8 +87,13 @@ impl Member {
             fail_request: self.config.on_failure == OnFailure::Fail,
             oldest_events_only: self.past.oldest_events_only,
         };
-        let (traffic, notice) = (Arc::clone(traffic), Arc::clone(notice));
-        let session = Session::new(connection, registration, traffic, notice);
+        let session = Session::new(
+            connection,
+            registration,
+            Arc::clone(&self.seat.counters.attendance),
+            Arc::clone(traffic),
+            Arc::clone(notice),
+        );
         self.since = now;
         self.past.registered = now;
         match self.seat.seat_session(session) {
