@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nri_cdi_injector::name::DeviceName;
 use nri_cdi_injector::spec::Spec;
+use nri_plugin_api::cdi::DeviceName;
 
 fuzz_target!(|input: &[u8]| {
     let Ok(text) = std::str::from_utf8(input) else {

@@ -5,6 +5,7 @@
 //! * [`Component`] and the attribute [`macro@component`]: what an author writes.
 //! * [`request`]: what is asked. [`annotations`]: which annotation counts for a container.
 //! * [`Adjustment`], [`Updates`]: what is answered. [`Error`]: what else is answered.
+//! * [`cdi`]: names of CDI devices.
 //! * [`Host`]: what a component can ask for. [`Health`]: what it can say of itself.
 //! * [`Command`]: what an admin can have it do.
 //! * [`testing`]: a host for tests.
@@ -18,6 +19,7 @@ pub mod abi;
 mod adjust;
 pub mod annotations;
 pub mod api;
+pub mod cdi;
 mod command;
 mod component;
 mod error;

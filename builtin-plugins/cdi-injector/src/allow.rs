@@ -2,9 +2,8 @@
 
 use glob::Pattern;
 use nri_plugin_api::ConfigMistakes;
+use nri_plugin_api::cdi::{DeviceName, Kind};
 use serde::Deserialize;
-
-use crate::name::{DeviceName, Kind};
 
 /// The rule that allows all.
 const ANY: &str = "*";

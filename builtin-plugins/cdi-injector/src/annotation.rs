@@ -2,9 +2,9 @@
 
 use nri_plugin_api::CreateContainer;
 use nri_plugin_api::annotations::Annotation;
+use nri_plugin_api::cdi::DeviceName;
 use serde_saphyr::{Options, UserMessageFormatter};
 
-use crate::name::DeviceName;
 use crate::problems::Problems;
 
 /// The key, as in the sample plugins of the NRI project.

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use nri_plugin_api::cdi::DeviceName;
 use nri_plugin_api::{Command, CommandStatus, Error, Output};
 
 use crate::component::CdiInjector;
 use crate::edits::{Edits, resolve};
 use crate::index::Index;
-use crate::name::DeviceName;
 use crate::settings::{RawSettings, Settings};
 use crate::spec::{DeviceNode, Hook, IntelRdt, Mount};
 

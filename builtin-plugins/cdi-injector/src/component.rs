@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nri_plugin_api::annotations::Annotation;
-use nri_plugin_api::{Adjustment, Command, Component, CreateContainer, Error, Host};
+use nri_plugin_api::api::{CDIDevice, User};
+use nri_plugin_api::cdi::DeviceName;
+use nri_plugin_api::{Adjustment, Command, Component, CreateContainer, Error, Host, Resources};
 
 use crate::annotation;
 use crate::catalog::Catalog;
 use crate::commands::COMMANDS;
 use crate::edits::resolve;
+use crate::health::Reporter;
 use crate::index::{Index, Problem};
-use crate::name::DeviceName;
 use crate::problems::Problems;
 use crate::runtime::{Capabilities, is_native};
 use crate::settings::{RawSettings, Settings};
@@ -31,6 +33,7 @@ pub struct CdiInjector {
     settings: Settings,
     catalog: Arc<Catalog>,
     watcher: Watcher,
+    reporter: Arc<Reporter>,
     host: Host,
 }
 
@@ -42,13 +45,15 @@ impl Component for CdiInjector {
     fn create(config: RawSettings, host: Host) -> Result<Self, Error> {
         let settings = Settings::check(&config, host.name())?;
         let catalog = Arc::new(Catalog::new(settings.folders.clone()));
-        let watcher = Watcher::start(Arc::clone(&catalog), host.clone())
+        let reporter = Arc::new(Reporter::new(host.clone(), Arc::clone(&catalog)));
+        let watcher = Watcher::start(Arc::clone(&catalog), Arc::clone(&reporter), host.clone())
             .map_err(|error| Error::from(error).context("cannot watch the folders of CDI files"))?;
         catalog.wait_scanned(FIRST_SCAN);
         Ok(Self {
             settings,
             catalog,
             watcher,
+            reporter,
             host,
         })
     }
@@ -61,7 +66,7 @@ impl Component for CdiInjector {
         let container = request.container()?;
         // The runtime applies what the kubelet asked for by itself.
         names.retain(|name| {
-            let by_runtime = |device: &nri_plugin_api::api::CDIDevice| device.name == name.as_str();
+            let by_runtime = |device: &CDIDevice| device.name == name.as_str();
             !container.CDI_devices.iter().any(by_runtime)
         });
         if names.is_empty() {
@@ -135,7 +140,7 @@ impl CdiInjector {
         index: &Index,
         names: &[DeviceName],
         capabilities: Capabilities,
-        user: Option<&nri_plugin_api::api::User>,
+        user: Option<&User>,
     ) -> Result<Adjustment, Error> {
         let edits = match resolve(index, names) {
             Ok(edits) => edits,
@@ -152,12 +157,16 @@ impl CdiInjector {
             user,
             problems: &mut problems,
             gaps: Vec::new(),
+            resources: Resources::new(),
         };
         let adjustment = translator.adjustment(&edits);
         let gaps = translator.gaps;
         problems.into_result()?;
         for gap in &gaps {
             tracing::warn!("left out: {gap}");
+        }
+        if !gaps.is_empty() {
+            self.reporter.add_left_out(gaps.len() as u64);
         }
         Ok(adjustment)
     }

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use nri_plugin_api::cdi::DeviceName;
+
 use crate::index::{Found, Index};
-use crate::name::DeviceName;
 use crate::spec::{ContainerEdits, DeviceNode, Hook, IntelRdt, Mount, NetDevice};
 
 /// Where an edit comes from.

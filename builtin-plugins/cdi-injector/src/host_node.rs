@@ -5,24 +5,18 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use nri_plugin_api::DeviceKind;
+
 use crate::settings::on_host;
 use crate::spec::DeviceNode;
 
 /// The permission bits of a mode.
 const PERMISSION_BITS: u32 = 0o7777;
 
-/// The type of a device node, as OCI and CDI write it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NodeKind {
-    Character,
-    Block,
-    Fifo,
-}
-
 /// A device node of which everything is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CompleteNode {
-    pub(crate) kind: NodeKind,
+    pub(crate) kind: DeviceKind,
     pub(crate) major: i64,
     pub(crate) minor: i64,
     pub(crate) file_mode: Option<u32>,
@@ -50,13 +44,8 @@ pub(crate) enum HostNodeError {
 ///
 /// Type and numbers are not all there, and the host has no such node.
 pub(crate) fn complete(node: &DeviceNode, host_root: &Path) -> Result<CompleteNode, HostNodeError> {
-    let said = match node.kind.as_str() {
-        "c" | "u" => Some(NodeKind::Character),
-        "b" => Some(NodeKind::Block),
-        "p" => Some(NodeKind::Fifo),
-        _ => None,
-    };
-    let enough = said.filter(|kind| node.major != 0 || *kind == NodeKind::Fifo);
+    let said = DeviceKind::from_letter(&node.kind);
+    let enough = said.filter(|kind| node.major != 0 || *kind == DeviceKind::Fifo);
     let found = look_up(node, host_root);
     if let Some(kind) = enough {
         let host_mode = found.ok().map(|(_, metadata)| permissions(&metadata));
@@ -91,7 +80,7 @@ pub(crate) fn complete(node: &DeviceNode, host_root: &Path) -> Result<CompleteNo
     })
 }
 
-fn look_up(node: &DeviceNode, host_root: &Path) -> Result<(NodeKind, Metadata), HostNodeError> {
+fn look_up(node: &DeviceNode, host_root: &Path) -> Result<(DeviceKind, Metadata), HostNodeError> {
     let said = Path::new(node.path_on_host());
     if !said.is_absolute() {
         return Err(HostNodeError::Relative(node.path_on_host().to_owned()));
@@ -102,9 +91,9 @@ fn look_up(node: &DeviceNode, host_root: &Path) -> Result<(NodeKind, Metadata), 
         Err(error) => return Err(HostNodeError::Missing { path, error }),
     };
     let kind = match metadata.file_type() {
-        file if file.is_char_device() => NodeKind::Character,
-        file if file.is_block_device() => NodeKind::Block,
-        file if file.is_fifo() => NodeKind::Fifo,
+        file if file.is_char_device() => DeviceKind::Character,
+        file if file.is_block_device() => DeviceKind::Block,
+        file if file.is_fifo() => DeviceKind::Fifo,
         _ => return Err(HostNodeError::NoDevice(path)),
     };
     Ok((kind, metadata))

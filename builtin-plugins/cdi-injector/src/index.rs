@@ -14,7 +14,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::name::DeviceName;
+use nri_plugin_api::cdi::{DeviceName, Kind};
+
 use crate::spec::{Device, FileStamp, LoadError, Spec, load};
 
 /// How many files of a folder are read.
@@ -166,7 +167,7 @@ impl Index {
 
     fn add(&mut self, folder: usize, file: Arc<SpecFile>, conflicts: &mut Conflicts) {
         let kind = &file.spec.kind;
-        if kind.crashes_old_runtimes() {
+        if crashes_old_runtimes(kind) {
             let text = format!(
                 "kind {kind} has a part of one character: runtimes with a CDI library up to 1.1.0 \
                  crash when they read this file"
@@ -320,6 +321,12 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Option<Problem>> {
     }
     names.sort_unstable();
     Ok(names.into_iter().map(|name| folder.join(name)).collect())
+}
+
+/// Runtimes whose CDI library is 1.1.0 or older crash when they read a vendor or class of one
+/// character.
+fn crashes_old_runtimes(kind: &Kind) -> bool {
+    kind.vendor().len() == 1 || kind.class().len() == 1
 }
 
 /// Whether files of this name are read.

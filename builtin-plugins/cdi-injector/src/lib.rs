@@ -4,12 +4,12 @@
 //!
 //! `docs/components/cdi-injector.md` tells users about it. Here:
 //!
-//! * [`name`] and [`spec`]: names of devices, and what CDI files say;
+//! * [`spec`]: what CDI files say;
 //! * [`index`], `catalog` and `watch`: the devices of all files, kept up to date by a thread, so that
 //!   no request waits for a file;
 //! * `annotation` and `allow`: what a pod asks for, and whether it may have it;
 //! * `runtime`: who applies it; `edits`, `host_node` and `translate`: the component's own way;
-//! * `commands`: what administrators can ask.
+//! * `health` and `commands`: what administrators are shown, and can ask.
 
 mod allow;
 mod annotation;
@@ -17,9 +17,9 @@ mod catalog;
 mod commands;
 mod component;
 mod edits;
+mod health;
 mod host_node;
 pub mod index;
-pub mod name;
 mod problems;
 mod runtime;
 mod settings;

@@ -127,27 +127,15 @@ pub(crate) fn on_host(host_root: &Path, path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use nri_plugin_api::testing;
+
     use super::{RawSettings, Settings};
 
     #[test]
     fn the_drop_in_shows_every_setting_with_its_default() {
         let drop_in = include_str!("../../../config/conf.d/15-cdi-injector.toml");
-        let (_, settings) = drop_in.split_once("\n[component.config]\n").unwrap();
-        let keys = |line: &&str| line.starts_with(|c: char| c.is_ascii_lowercase());
-        let lines = settings.lines().filter_map(|line| line.strip_prefix('#'));
-        let shown: String = lines.filter(keys).map(|line| format!("{line}\n")).collect();
-        let shown: RawSettings = toml::from_str(&shown).unwrap();
-        assert_eq!(shown, RawSettings::default());
-        for key in [
-            "allow",
-            "mode",
-            "on_unsupported",
-            "spec_dirs",
-            "max_file_size",
-            "host_root",
-        ] {
-            assert!(settings.contains(&format!("\n#{key} = ")), "{key}");
-        }
+        let shown = toml::from_str(&testing::shown_settings(drop_in)).unwrap();
+        testing::assert_shows_defaults::<RawSettings>(shown, &[]);
     }
 
     #[test]

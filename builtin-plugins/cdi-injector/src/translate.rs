@@ -10,14 +10,14 @@ mod rdt;
 use std::fmt;
 use std::path::Path;
 
-use nri_plugin_api::protobuf::MessageField;
-use nri_plugin_api::{Adjustment, AdjustmentError, api};
+use nri_plugin_api::api::User;
+use nri_plugin_api::{Adjustment, AdjustmentError, Hook, HookStage, Mount, Resources};
 
 use crate::edits::{Edits, Origin};
 use crate::problems::Problems;
 use crate::runtime::Capabilities;
 use crate::settings::OnUnsupported;
-use crate::spec::{Hook, Mount};
+use crate::spec;
 
 /// The version of NRI that network devices and RDT need.
 const NRI_0_11: &str = "NRI 0.11";
@@ -29,10 +29,12 @@ pub(crate) struct Translator<'a> {
     pub(crate) on_unsupported: OnUnsupported,
     pub(crate) host_root: &'a Path,
     /// Whom the container's process runs as, if the runtime says it.
-    pub(crate) user: Option<&'a api::User>,
+    pub(crate) user: Option<&'a User>,
     pub(crate) problems: &'a mut Problems,
     /// What was left out, see [`OnUnsupported::Warn`].
     pub(crate) gaps: Vec<String>,
+    /// What several edits add to, and an adjustment takes once.
+    pub(crate) resources: Resources,
 }
 
 /// An edit that was refused or left out: it is noted already.
@@ -61,6 +63,12 @@ impl Translator<'_> {
             let gids: Vec<_> = edits.additional_gids.iter().map(|(gid, _)| gid).collect();
             let what = format_args!("additionalGids {gids:?}: no version of NRI can add groups");
             self.gap(origin, what);
+        }
+        let resources = std::mem::take(&mut self.resources);
+        if resources != Resources::new()
+            && let Err(error) = adjustment.set_resources(resources)
+        {
+            self.problems.add(error);
         }
         adjustment
     }
@@ -110,21 +118,15 @@ impl Translator<'_> {
         }
         for (device, origin) in edits.net_devices.iter() {
             let name = &device.host_interface_name;
-            if name.starts_with('-') {
-                let what = format_args!("netDevices: {name:?} would remove a network device");
-                self.refuse(origin, what);
-            } else if !self.capabilities.net_devices_and_rdt {
+            if !self.capabilities.net_devices_and_rdt {
                 self.gap(
                     origin,
                     format_args!("netDevices: {name:?} needs {NRI_0_11}"),
                 );
             } else {
-                let device = api::LinuxNetDevice {
-                    name: device.name.clone(),
-                    ..Default::default()
-                };
-                let linux = adjustment.message_mut().linux.mut_or_insert_default();
-                linux.net_devices.insert(name.clone(), device);
+                let inside = Some(device.name.as_str()).filter(|name| !name.is_empty());
+                let added = adjustment.add_net_device(name, inside);
+                self.checked(origin, added);
             }
         }
     }
@@ -143,7 +145,7 @@ impl Translator<'_> {
 
     fn mount(
         &mut self,
-        mount: &Mount,
+        mount: &spec::Mount,
         origin: &Origin<'_>,
         adjustment: &mut Adjustment,
     ) -> Result<(), Dropped> {
@@ -151,7 +153,7 @@ impl Translator<'_> {
         if is_bind(mount) {
             self.require_absolute(origin, "mounts: hostPath", &mount.host_path)?;
         }
-        let translated = nri_plugin_api::Mount::new(
+        let translated = Mount::new(
             mount.kind.as_str(),
             mount.host_path.as_str(),
             mount.container_path.as_str(),
@@ -164,7 +166,7 @@ impl Translator<'_> {
 
     fn hook(
         &mut self,
-        hook: &Hook,
+        hook: &spec::Hook,
         origin: &Origin<'_>,
         adjustment: &mut Adjustment,
     ) -> Result<(), Dropped> {
@@ -173,37 +175,25 @@ impl Translator<'_> {
             &format!("hooks: path of {}", hook.hook_name),
             &hook.path,
         )?;
-        let timeout = hook.timeout.map(|value| api::OptionalInt {
-            value,
-            ..Default::default()
-        });
-        let translated = api::Hook {
-            path: hook.path.clone(),
-            args: hook.args.clone(),
-            env: hook.env.clone(),
-            timeout: MessageField::from_option(timeout),
-            ..Default::default()
+        let Some(stage) = HookStage::from_name(&hook.hook_name) else {
+            let what = format_args!("hooks: there is no stage {:?}", hook.hook_name);
+            return Err(self.refuse(origin, what));
         };
-        let hooks = adjustment.message_mut().hooks.mut_or_insert_default();
-        match hook.hook_name.as_str() {
-            "prestart" => hooks.prestart.push(translated),
-            "createRuntime" => hooks.create_runtime.push(translated),
-            "createContainer" => hooks.create_container.push(translated),
-            "startContainer" => hooks.start_container.push(translated),
-            "poststart" => hooks.poststart.push(translated),
-            // A file with another name is not loaded.
-            _ => hooks.poststop.push(translated),
+        let mut translated = Hook::new(&hook.path).args(&hook.args).envs(&hook.env);
+        if let Some(seconds) = hook.timeout {
+            translated = translated.timeout(seconds);
         }
+        adjustment.add_hook_as_it_is(stage, translated);
         Ok(())
     }
 }
 
-fn is_bind(mount: &Mount) -> bool {
+fn is_bind(mount: &spec::Mount) -> bool {
     let binds = |option: &String| matches!(option.as_str(), "bind" | "rbind");
     matches!(mount.kind.as_str(), "" | "none" | "bind") || mount.options.iter().any(binds)
 }
 
-fn propagates(mount: &Mount) -> bool {
+fn propagates(mount: &spec::Mount) -> bool {
     let shares =
         |option: &String| matches!(option.as_str(), "shared" | "rshared" | "slave" | "rslave");
     mount.options.iter().any(shares)

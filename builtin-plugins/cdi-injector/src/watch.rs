@@ -17,9 +17,10 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
-use nri_plugin_api::{Health, HealthProblem, Host};
+use nri_plugin_api::Host;
 
 use crate::catalog::Catalog;
+use crate::health::Reporter;
 use crate::index::{Index, is_spec};
 
 /// How long nothing must change before the files are read: writers are not disturbed.
@@ -61,7 +62,11 @@ impl Watcher {
     /// # Errors
     ///
     /// The system has no descriptor or thread left.
-    pub(crate) fn start(catalog: Arc<Catalog>, host: Host) -> io::Result<Self> {
+    pub(crate) fn start(
+        catalog: Arc<Catalog>,
+        reporter: Arc<Reporter>,
+        host: Host,
+    ) -> io::Result<Self> {
         let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         let bell = Arc::new(Bell {
             event,
@@ -72,7 +77,7 @@ impl Watcher {
             .name("cdi-watch".to_owned())
             .spawn(move || {
                 let _attached = host.attach();
-                watch(&catalog, &rung, &host);
+                watch(&catalog, &rung, &reporter);
             })?;
         Ok(Self {
             bell,
@@ -97,7 +102,7 @@ impl Drop for Watcher {
     }
 }
 
-fn watch(catalog: &Catalog, bell: &Bell, host: &Host) {
+fn watch(catalog: &Catalog, bell: &Bell, reporter: &Reporter) {
     let mut polling = false;
     while !bell.stop.load(Ordering::Acquire) {
         // First watched, then read: nothing is missed in between.
@@ -110,7 +115,7 @@ fn watch(catalog: &Catalog, bell: &Bell, host: &Host) {
         polling = watches.is_err();
         let (old, new) = catalog.scan();
         report(&old, &new);
-        host.report_health(&health(&new));
+        reporter.report();
         wait(watches.ok().as_ref(), bell);
     }
 }
@@ -135,20 +140,6 @@ fn report(old: &Index, new: &Index) {
     if (devices, files) != (old.device_count(), old.file_count()) {
         tracing::info!(devices, files, "CDI files were read");
     }
-}
-
-/// What is shown of the index in the host's status.
-fn health(index: &Index) -> Health {
-    let (devices, files) = (index.device_count(), index.file_count());
-    let mut health = Health::new(format!("CDI devices: {devices}, files: {files}"));
-    for problem in index.problems() {
-        let told = HealthProblem::new(problem.text.as_str()).file(&problem.path);
-        health.add(match problem.line.and_then(|line| line.try_into().ok()) {
-            Some(line) => told.line(line),
-            None => told,
-        });
-    }
-    health
 }
 
 /// Waits until the files are to be read.

@@ -1,9 +1,9 @@
 //! The component: from a request to an adjustment.
 
+use nri_plugin_api::cdi::DeviceName;
 use nri_plugin_api::{Adjustment, Component, CreateContainer, Error, Host};
 
 use crate::annotation::{Found, Kind, Requested, Value};
-use crate::cdi::CdiName;
 use crate::devices::DeviceEntry;
 use crate::mounts::MountEntry;
 use crate::problems::{Place, Problems, Reported};
@@ -27,7 +27,9 @@ impl Component for DeviceInjector {
     }
 
     fn create_container(&mut self, request: &CreateContainer<'_>) -> Result<Adjustment, Error> {
-        let Some(requested) = Requested::find(request) else {
+        let reads_cdi_devices = self.settings.reads_cdi_devices;
+        let is_read = |kind| kind != Kind::CdiDevices || reads_cdi_devices;
+        let Some(requested) = Requested::find(request, is_read) else {
             return Ok(Adjustment::new());
         };
         let injection = Injection::read(&self.settings, request, &requested)?;
@@ -41,7 +43,7 @@ impl Component for DeviceInjector {
 struct Injection {
     devices: Vec<DeviceEntry>,
     mounts: Vec<MountEntry>,
-    cdi_devices: Vec<CdiName>,
+    cdi_devices: Vec<DeviceName>,
     /// What the others are, and how they are told in the log.
     adjustment: Adjustment,
     others: Vec<String>,
@@ -124,7 +126,7 @@ impl Injection {
             adjustment.add_device(device.into_device())?;
         }
         for device in self.cdi_devices {
-            adjustment.add_cdi_device(device.into_text())?;
+            adjustment.add_cdi_device(device.as_str())?;
         }
         for mount in self.mounts {
             adjustment.add_mount(mount.into_mount())?;

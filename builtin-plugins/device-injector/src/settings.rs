@@ -27,6 +27,8 @@ pub struct RawSettings {
     /// Sources of bind mounts, with all that is below them: paths on the host or globs of them. A
     /// word without `/` is a type of file system, such as `tmpfs`. By default none.
     pub allow_mounts: Vec<String>,
+    /// Whether the annotation of CDI devices is read; another component may serve it. By default it is.
+    pub cdi_devices: bool,
     /// CDI devices: `vendor.com/class` or `vendor.com/class=name`. By default none.
     pub allow_cdi_devices: Vec<String>,
     /// Network devices of the host: names or globs. By default none.
@@ -51,6 +53,7 @@ impl Default for RawSettings {
             allow_namespaces: vec!["*".to_owned()],
             allow_devices: Vec::new(),
             allow_mounts: Vec::new(),
+            cdi_devices: true,
             allow_cdi_devices: Vec::new(),
             allow_network_devices: Vec::new(),
             allow_sysctls: Vec::new(),
@@ -71,6 +74,8 @@ pub(crate) struct Settings {
     pub(crate) namespaces: AllowList<NamespaceRule>,
     pub(crate) devices: AllowList<DeviceRule>,
     pub(crate) mounts: AllowList<MountRule>,
+    /// Whether CDI devices are this component's business.
+    pub(crate) reads_cdi_devices: bool,
     pub(crate) cdi_devices: AllowList<CdiRule>,
     pub(crate) network_devices: AllowList<NetDeviceRule>,
     pub(crate) sysctls: AllowList<SysctlRule>,
@@ -98,6 +103,7 @@ impl Settings {
             namespaces: rules("allow_namespaces", &raw.allow_namespaces, m),
             devices: rules("allow_devices", &raw.allow_devices, m),
             mounts: rules("allow_mounts", &raw.allow_mounts, m),
+            reads_cdi_devices: raw.cdi_devices,
             cdi_devices: rules("allow_cdi_devices", &raw.allow_cdi_devices, m),
             network_devices: rules("allow_network_devices", &raw.allow_network_devices, m),
             sysctls: rules("allow_sysctls", &raw.allow_sysctls, m),
@@ -157,19 +163,14 @@ where
 
 #[cfg(test)]
 mod tests {
+    use nri_plugin_api::testing;
+
     use super::RawSettings;
 
     #[test]
     fn the_drop_in_shows_every_setting_with_its_default() {
         let drop_in = include_str!("../../../config/conf.d/10-device-injector.toml");
-        let (_, settings) = drop_in.split_once("\n[component.config]\n").unwrap();
-        let keys = |line: &&str| line.starts_with(|c: char| c.is_ascii_lowercase());
-        let lines = settings.lines().filter_map(|line| line.strip_prefix('#'));
-        let shown: String = lines.filter(keys).map(|line| format!("{line}\n")).collect();
-        let shown: RawSettings = toml::from_str(&shown).unwrap();
-        assert_eq!(shown, RawSettings::default());
-        assert_eq!(settings.matches("\n#allow_").count(), 9);
-        assert!(settings.contains("\n#host_root = "));
-        assert!(settings.contains("\n#on_denied = "));
+        let shown = toml::from_str(&testing::shown_settings(drop_in)).unwrap();
+        testing::assert_shows_defaults::<RawSettings>(shown, &[]);
     }
 }

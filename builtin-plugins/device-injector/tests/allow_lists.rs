@@ -51,6 +51,19 @@ fn nothing_is_allowed_by_default_and_the_error_says_which_key_to_set() {
 }
 
 #[test]
+fn cdi_devices_can_be_left_to_another_component() {
+    let config = json!({ "cdi_devices": false, "allow_devices": ["/dev/null"] });
+    for key in [CDI, "cdi-devices.nri.io/pod"] {
+        for value in ["- a.com/x=y", "this is no list"] {
+            let answer = ask(config.clone(), key, value).answer();
+            assert_eq!(answer, ContainerAdjustment::new(), "{key} {value}");
+        }
+    }
+    let answer = ask(config, DEV, "- path: /dev/null").answer();
+    assert_eq!(answer.linux.devices.len(), 1);
+}
+
+#[test]
 fn a_device_is_judged_by_its_numbers_not_by_its_path() {
     let allowed = |rule: &str, value: &str| {
         matches!(

@@ -227,6 +227,8 @@ fn file(raw: &RawSettings, mistakes: &mut ConfigMistakes) -> Option<FileSink> {
 
 #[cfg(test)]
 mod tests {
+    use nri_plugin_api::testing;
+
     use super::RawSettings;
 
     /// Keys that are off by default: the drop-in shows what could stand there.
@@ -242,20 +244,7 @@ mod tests {
     #[test]
     fn the_drop_in_shows_every_setting_with_its_default() {
         let drop_in = include_str!("../../../config/conf.d/90-logger.toml");
-        let (_, settings) = drop_in.split_once("\n[component.config]\n").unwrap();
-        let is_setting = |line: &&str| line.starts_with(|c: char| c.is_ascii_lowercase());
-        let lines = settings.lines().filter_map(|line| line.strip_prefix('#'));
-        let shown: String = lines
-            .filter(is_setting)
-            .map(|line| format!("{line}\n"))
-            .collect();
-        let mut table: toml::Table = toml::from_str(&shown).unwrap();
-        assert_eq!(table.len(), 17, "{table}");
-        let _: RawSettings = table.clone().try_into().unwrap();
-        for key in EXAMPLES {
-            assert!(table.remove(key).is_some(), "{key}");
-        }
-        let defaults: RawSettings = table.try_into().unwrap();
-        assert_eq!(defaults, RawSettings::default());
+        let shown = toml::from_str(&testing::shown_settings(drop_in)).unwrap();
+        testing::assert_shows_defaults::<RawSettings>(shown, &EXAMPLES);
     }
 }

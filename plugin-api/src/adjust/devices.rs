@@ -4,6 +4,7 @@ use super::error::{AdjustmentError, Item, check_name, check_new};
 use super::values::{some, uint32};
 use super::{Adjustment, removal};
 use crate::api;
+use crate::cdi::DeviceName;
 
 /// The kind of a device node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -127,8 +128,8 @@ impl Adjustment {
     ) -> Result<&mut Self, AdjustmentError> {
         let name = name.into();
         check_name(Item::CdiDevice, &name)?;
-        if !is_qualified_cdi_name(&name) {
-            return Err(AdjustmentError::CdiName { name });
+        if let Err(error) = name.parse::<DeviceName>() {
+            return Err(AdjustmentError::CdiName { name, error });
         }
         let devices = &mut self.adjust.CDI_devices;
         check_new(
@@ -142,26 +143,4 @@ impl Adjustment {
         });
         Ok(self)
     }
-}
-
-/// Whether a name is of the form `vendor/class=device` that CDI has.
-fn is_qualified_cdi_name(name: &str) -> bool {
-    let Some((kind, device)) = name.split_once('=') else {
-        return false;
-    };
-    let Some((vendor, class)) = kind.split_once('/') else {
-        return false;
-    };
-    let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let ends_well = |part: &str| part.ends_with(|c: char| c.is_ascii_alphanumeric());
-    let is_part = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_alphabetic())
-            && ends_well(part)
-            && part.chars().all(is_inner)
-    };
-    is_part(vendor)
-        && is_part(class)
-        && device.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && ends_well(device)
-        && device.chars().all(|c| is_inner(c) || c == ':')
 }

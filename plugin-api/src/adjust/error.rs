@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::cdi::NameError;
+
 /// What an entry of an adjustment or an update is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -123,10 +125,13 @@ pub enum AdjustmentError {
         name: String,
     },
     /// A CDI device whose name is not of the form `vendor.com/class=name`.
-    #[error("CDI device {name:?} is not of the form vendor/class=name")]
+    #[error("CDI device {name:?} has no qualified name")]
     CdiName {
         /// The name.
         name: String,
+        /// What is wrong with it.
+        #[source]
+        error: NameError,
     },
     /// A network device with a name that Linux does not know.
     #[error("network device {name:?}: a name has 1 to 15 bytes without '/', ':' and blanks")]

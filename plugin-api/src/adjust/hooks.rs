@@ -108,7 +108,7 @@ impl Hook {
 
     /// Lets the OCI runtime kill it after so many seconds; without, it may run for ever.
     #[must_use]
-    pub fn timeout(mut self, seconds: u32) -> Self {
+    pub fn timeout(mut self, seconds: impl Into<i64>) -> Self {
         self.0.timeout = int(seconds.into());
         self
     }
@@ -134,9 +134,14 @@ impl Adjustment {
             "a timeout of a second or more",
             lasts,
         )?;
-        stage
-            .list(self.adjust.hooks.mut_or_insert_default())
-            .push(hook);
-        Ok(self)
+        Ok(self.add_hook_as_it_is(stage, Hook(hook)))
+    }
+
+    /// The same for a hook that others wrote, such as a file of the node: nothing is checked, and
+    /// what becomes of a relative path or a timeout below a second is up to the OCI runtime.
+    pub fn add_hook_as_it_is(&mut self, stage: HookStage, hook: Hook) -> &mut Self {
+        let hooks = self.adjust.hooks.mut_or_insert_default();
+        stage.list(hooks).push(hook.0);
+        self
     }
 }

@@ -15,7 +15,8 @@ impl Rdt {
         Self::default()
     }
 
-    /// Sets the class of service, which is the name of a folder of resctrl.
+    /// Sets the class of service, which is the name of a folder of resctrl, or `/` for the class
+    /// of whatever has none.
     #[must_use]
     pub fn clos_id(mut self, id: impl Into<String>) -> Self {
         self.0.clos_id = string(id);
@@ -57,11 +58,12 @@ impl Rdt {
         };
         check_has(Item::Rdt, "", "a name for its class", !id.is_empty())?;
         let is_name = !id.contains(['/', '\n', '\0']) && !matches!(id, "." | "..");
+        let is_default = id == "/";
         check_fits(
             Item::Rdt,
             id,
             "a class whose name is none for a folder",
-            is_name,
+            is_name || is_default,
         )
     }
 }

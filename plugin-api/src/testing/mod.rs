@@ -30,6 +30,7 @@
 
 mod border;
 mod command;
+mod drop_in;
 mod outcome;
 mod samples;
 
@@ -37,6 +38,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 pub use command::{CommandOutcome, commands, run_command};
+pub use drop_in::{assert_shows_defaults, shown_settings};
 pub use outcome::{CreateFailure, FailureKind, LogLevel, LogLine, Outcome};
 use protobuf::{Message, MessageField};
 pub use samples::{container, pod};

@@ -2,18 +2,11 @@
 
 use std::collections::HashSet;
 
+use nri_plugin_api::cdi::{self, NameError};
+use nri_plugin_api::{DeviceKind, HookStage};
+
 use super::version::{self, Version};
 use super::{ContainerEdits, Device, DeviceNode, Hook, IntelRdt, RawDevice, RawSpec, Spec};
-use crate::name::{self, NameError};
-
-const HOOKS: [&str; 6] = [
-    "prestart",
-    "createRuntime",
-    "createContainer",
-    "startContainer",
-    "poststart",
-    "poststop",
-];
 
 /// The longest name of a file, in bytes: a class of service is a folder.
 const MAX_CLOS_ID: usize = 4095;
@@ -143,7 +136,7 @@ impl RawSpec {
 
 impl RawDevice {
     fn check(&self) -> Result<(), Reason> {
-        name::check_device(&self.name)?;
+        cdi::check_device(&self.name)?;
         if self.container_edits.is_empty() {
             return Err(Reason::NoEdits);
         }
@@ -208,7 +201,7 @@ fn check_env(text: &str) -> Result<(), EditError> {
 impl DeviceNode {
     fn check(&self) -> Result<(), EditError> {
         require("path", &self.path)?;
-        if !matches!(self.kind.as_str(), "" | "b" | "c" | "u" | "p") {
+        if !self.kind.is_empty() && DeviceKind::from_letter(&self.kind).is_none() {
             return Err(EditError::NodeType(self.kind.clone()));
         }
         let known = self
@@ -224,7 +217,7 @@ impl DeviceNode {
 
 impl Hook {
     fn check(&self) -> Result<(), EditError> {
-        if !HOOKS.contains(&self.hook_name.as_str()) {
+        if HookStage::from_name(&self.hook_name).is_none() {
             return Err(EditError::HookName(self.hook_name.clone()));
         }
         require("path", &self.path)?;

@@ -15,9 +15,9 @@ pub use yaml::ParseError;
 
 use std::collections::BTreeMap;
 
+use nri_plugin_api::cdi::Kind;
 use serde::Deserialize;
 
-use crate::name::Kind;
 use lenient::{or_default, permission_bits};
 
 /// A CDI file, checked.

@@ -1,11 +1,10 @@
 //! Device nodes, and what the container may do with them.
 
-use nri_plugin_api::protobuf::MessageField;
-use nri_plugin_api::{Adjustment, Device, DeviceKind, api};
+use nri_plugin_api::{Adjustment, Device, DeviceKind, DeviceRule};
 
 use super::{Dropped, Translator};
 use crate::edits::Origin;
-use crate::host_node::{CompleteNode, NodeKind, complete};
+use crate::host_node::complete;
 use crate::spec::DeviceNode;
 
 impl Translator<'_> {
@@ -25,14 +24,11 @@ impl Translator<'_> {
             let what = format_args!("deviceNodes: {path:?}: {major}:{minor} is no device number");
             return Err(self.refuse(origin, what));
         };
-        let kind = match complete.kind {
-            NodeKind::Character => DeviceKind::Character,
-            NodeKind::Block => DeviceKind::Block,
-            NodeKind::Fifo => {
-                let what = format_args!("deviceNodes: {path:?}: NRI gives containers no FIFOs");
-                return Err(self.gap(origin, what));
-            }
-        };
+        let kind = complete.kind;
+        if kind == DeviceKind::Fifo {
+            let what = format_args!("deviceNodes: {path:?}: NRI gives containers no FIFOs");
+            return Err(self.gap(origin, what));
+        }
         self.check_permissions(node, kind, origin)?;
         let mut device = Device::new(path.as_str(), kind, major, minor);
         if let Some(mode) = complete.file_mode {
@@ -48,7 +44,7 @@ impl Translator<'_> {
         let added = adjustment.add_device(device);
         self.checked(origin, added);
         if kind == DeviceKind::Character && may_make_nodes(node) {
-            self.let_make_nodes(&complete, adjustment);
+            self.let_make_nodes(major, minor);
         }
         Ok(())
     }
@@ -77,26 +73,13 @@ impl Translator<'_> {
 
     /// What a rule can add to what comes with the device. Where the runtime does not take rules of
     /// plugins it is lost, which nothing but `mknod` inside the container notices.
-    fn let_make_nodes(&self, node: &CompleteNode, adjustment: &mut Adjustment) {
+    fn let_make_nodes(&mut self, major: u32, minor: u32) {
         if !self.capabilities.device_rules {
             return;
         }
-        let number = |value| {
-            MessageField::some(api::OptionalInt64 {
-                value,
-                ..Default::default()
-            })
-        };
-        let linux = adjustment.message_mut().linux.mut_or_insert_default();
-        let resources = linux.resources.mut_or_insert_default();
-        resources.devices.push(api::LinuxDeviceCgroup {
-            allow: true,
-            type_: DeviceKind::Character.letter().to_owned(),
-            major: number(node.major),
-            minor: number(node.minor),
-            access: "m".to_owned(),
-            ..Default::default()
-        });
+        let rule = DeviceRule::allow("m").kind(DeviceKind::Character);
+        let resources = std::mem::take(&mut self.resources);
+        self.resources = resources.device_rule(rule.major(major).minor(minor));
     }
 }
 

@@ -1,7 +1,6 @@
 //! Resource Director Technology.
 
-use nri_plugin_api::protobuf::MessageField;
-use nri_plugin_api::{Adjustment, api};
+use nri_plugin_api::{Adjustment, Rdt};
 
 use super::{NRI_0_11, Translator};
 use crate::edits::Origin;
@@ -26,13 +25,13 @@ impl Translator<'_> {
             }
         }
         match self.capabilities.net_devices_and_rdt {
-            true => set_rdt(rdt, adjustment),
-            false => self.set_rdt_class(rdt, origin, adjustment),
+            true => self.set_rdt(rdt, origin, adjustment),
+            false => self.set_rdt_class(rdt, origin),
         }
     }
 
     /// What there was before NRI had the fields of RDT.
-    fn set_rdt_class(&mut self, rdt: &IntelRdt, origin: &Origin<'_>, adjustment: &mut Adjustment) {
+    fn set_rdt_class(&mut self, rdt: &IntelRdt, origin: &Origin<'_>) {
         if rdt.schemata.is_some() {
             self.gap(origin, format_args!("intelRdt: schemata needs {NRI_0_11}"));
         }
@@ -52,42 +51,25 @@ impl Translator<'_> {
             );
             return;
         }
-        let linux = adjustment.message_mut().linux.mut_or_insert_default();
-        let resources = linux.resources.mut_or_insert_default();
-        resources.rdt_class = optional(&rdt.clos_id);
+        let resources = std::mem::take(&mut self.resources);
+        self.resources = resources.rdt_class(&rdt.clos_id);
     }
-}
 
-fn set_rdt(rdt: &IntelRdt, adjustment: &mut Adjustment) {
-    let mut fields = api::LinuxRdt::default();
-    if !rdt.clos_id.is_empty() {
-        fields.clos_id = optional(&rdt.clos_id);
+    fn set_rdt(&mut self, rdt: &IntelRdt, origin: &Origin<'_>, adjustment: &mut Adjustment) {
+        let mut fields = Rdt::new();
+        if !rdt.clos_id.is_empty() {
+            fields = fields.clos_id(&rdt.clos_id);
+        }
+        if let Some(lines) = &rdt.schemata {
+            fields = fields.schemata(lines);
+        }
+        // CDI cannot tell "off" from not saying anything.
+        if rdt.enable_monitoring {
+            fields = fields.monitoring(true);
+        }
+        if fields != Rdt::new() {
+            let set = adjustment.set_rdt(fields);
+            self.checked(origin, set);
+        }
     }
-    fields.schemata =
-        MessageField::from_option(
-            rdt.schemata
-                .as_ref()
-                .map(|lines| api::OptionalRepeatedString {
-                    value: lines.clone(),
-                    ..Default::default()
-                }),
-        );
-    // CDI cannot tell "off" from not saying anything.
-    if rdt.enable_monitoring {
-        fields.enable_monitoring = MessageField::some(api::OptionalBool {
-            value: true,
-            ..Default::default()
-        });
-    }
-    if fields != api::LinuxRdt::default() {
-        let linux = adjustment.message_mut().linux.mut_or_insert_default();
-        linux.rdt = MessageField::some(fields);
-    }
-}
-
-fn optional(text: &str) -> MessageField<api::OptionalString> {
-    MessageField::some(api::OptionalString {
-        value: text.to_owned(),
-        ..Default::default()
-    })
 }

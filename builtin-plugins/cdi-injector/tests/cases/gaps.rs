@@ -24,8 +24,14 @@ fn outcome(
     let logs = injector.harness.logs();
     let left_out = logs
         .iter()
-        .filter(|line| line.level == LogLevel::Warn && line.message.contains("left out: "));
-    (outcome, left_out.count())
+        .filter(|line| line.level == LogLevel::Warn && line.message.contains("left out: "))
+        .count();
+    if left_out > 0 {
+        let health = injector.harness.health().expect("what is left out is told");
+        let counted = format!("edits left out of containers: {left_out}");
+        assert!(health.summary.ends_with(&counted), "{}", health.summary);
+    }
+    (outcome, left_out)
 }
 
 fn node(permissions: &str) -> String {

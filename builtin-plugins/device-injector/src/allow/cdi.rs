@@ -2,8 +2,9 @@
 
 use std::str::FromStr;
 
+use nri_plugin_api::cdi::{DeviceName, Kind};
+
 use super::{ANY, AllowList, RuleError};
-use crate::cdi::{CdiName, check_kind};
 
 /// A rule of `allow_cdi_devices`.
 #[derive(Debug)]
@@ -11,9 +12,9 @@ pub(crate) enum CdiRule {
     /// `*`.
     Any,
     /// All devices of a vendor's class.
-    Kind(String),
+    Kind(Kind),
     /// One device.
-    Device(CdiName),
+    Device(DeviceName),
 }
 
 impl FromStr for CdiRule {
@@ -27,17 +28,17 @@ impl FromStr for CdiRule {
             let name = text.parse().map_err(RuleError::CdiDevice)?;
             return Ok(Self::Device(name));
         }
-        check_kind(text).map_err(RuleError::CdiDevice)?;
-        Ok(Self::Kind(text.to_owned()))
+        let kind = text.parse().map_err(RuleError::CdiDevice)?;
+        Ok(Self::Kind(kind))
     }
 }
 
 impl AllowList<CdiRule> {
     /// Whether a pod may have this device.
-    pub(crate) fn allow(&self, name: &CdiName) -> bool {
+    pub(crate) fn allow(&self, name: &DeviceName) -> bool {
         self.rules.iter().any(|rule| match rule {
             CdiRule::Any => true,
-            CdiRule::Kind(kind) => kind == name.kind(),
+            CdiRule::Kind(kind) => kind.as_str() == name.kind(),
             CdiRule::Device(device) => device == name,
         })
     }

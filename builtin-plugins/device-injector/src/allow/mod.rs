@@ -20,7 +20,8 @@ pub(crate) use namespace::NamespaceRule;
 pub(crate) use net_device::NetDeviceRule;
 pub(crate) use sysctl::SysctlRule;
 
-use crate::cdi::CdiNameError;
+use nri_plugin_api::cdi::NameError;
+
 use crate::names::UnknownName;
 
 /// The rule that allows all.
@@ -54,7 +55,7 @@ pub(crate) enum RuleError {
     #[error("\".\" and \"..\" cannot be part of a rule")]
     DotComponent,
     #[error("expected \"vendor.com/class\", \"vendor.com/class=name\", or \"*\"")]
-    CdiDevice(#[source] CdiNameError),
+    CdiDevice(#[source] NameError),
     #[error("expected the name of a namespace, or a glob")]
     Namespace,
     #[error("expected the name of a network device on the host, or a glob")]

@@ -143,13 +143,16 @@ pub(crate) struct Requested<'a> {
 }
 
 impl<'a> Requested<'a> {
-    /// Looks the annotations up. `None`: there are none, and nothing else of the request was read.
-    pub(crate) fn find(request: &CreateContainer<'a>) -> Option<Self> {
+    /// Looks up the annotations of those kinds that are read. `None`: there are none, and nothing else of the request was read.
+    pub(crate) fn find(
+        request: &CreateContainer<'a>,
+        is_read: impl Fn(Kind) -> bool,
+    ) -> Option<Self> {
         let mut annotations = request.pod_view().annotations();
         if !annotations.any(|(key, _)| is_in_domain(key)) {
             return None;
         }
-        let kinds = Kind::ALL.into_iter();
+        let kinds = Kind::ALL.into_iter().filter(|kind| is_read(*kind));
         let found: Vec<_> = kinds.filter_map(|kind| kind.find(request)).collect();
         (!found.is_empty()).then_some(Self { found })
     }

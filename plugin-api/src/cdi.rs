@@ -1,9 +1,9 @@
-//! Names of CDI devices.
+//! Names of devices of the Container Device Interface (CDI), as its specification has them.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a file defines devices of: a vendor and a class, `vendor.com/class`.
+/// A vendor and a class of devices, `vendor.com/class`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kind {
     text: String,
@@ -28,7 +28,7 @@ pub enum NameError {
     KindForm(String),
     /// A part has a character that it cannot have.
     #[error(
-        "{part} {text:?}: only ASCII letters and digits at its ends, and between them also {between}"
+        "CDI {part} {text:?}: only ASCII letters and digits at its ends, and between them also {between}"
     )]
     Part {
         /// Which part.
@@ -39,7 +39,7 @@ pub enum NameError {
         between: &'static str,
     },
     /// A vendor or class that starts with a digit.
-    #[error("{part} {text:?} must start with a letter")]
+    #[error("CDI {part} {text:?} must start with a letter")]
     Digit {
         /// Which part.
         part: &'static str,
@@ -54,15 +54,14 @@ impl Kind {
         &self.text
     }
 
+    /// What comes before the slash.
+    pub fn vendor(&self) -> &str {
+        &self.text[..self.vendor_len]
+    }
+
     /// What follows the slash.
     pub fn class(&self) -> &str {
         &self.text[self.vendor_len + 1..]
-    }
-
-    /// Runtimes whose CDI library is 1.1.0 or older crash when they read a vendor or class of one
-    /// character.
-    pub fn crashes_old_runtimes(&self) -> bool {
-        self.vendor_len == 1 || self.class().len() == 1
     }
 }
 
@@ -129,9 +128,13 @@ impl fmt::Display for DeviceName {
     }
 }
 
-/// Checks the last part of a qualified name.
-pub(crate) fn check_device(text: &str) -> Result<(), NameError> {
-    check_part("device", text, "_-.:")
+/// Checks the last part of a qualified name, which is all that CDI files say of a device's name.
+///
+/// # Errors
+///
+/// It has a character that it cannot have, or none.
+pub fn check_device(text: &str) -> Result<(), NameError> {
+    check_part("device name", text, "_-.:")
 }
 
 fn check_part(part: &'static str, text: &str, between: &'static str) -> Result<(), NameError> {
@@ -175,12 +178,13 @@ mod tests {
         }
     }
 
-    /// Row 10 of the table of cases.
     #[test]
     fn names_have_a_vendor_a_class_and_a_device() {
         for text in ["v.com/c=0", "a/b=x", "v.com/c=a:b", "v-1.com/c_2=GPU-0.1"] {
             assert_eq!(text.parse::<DeviceName>().unwrap().to_string(), text);
         }
+        let kind: Kind = "v-1.com/c_2".parse().unwrap();
+        assert_eq!((kind.vendor(), kind.class()), ("v-1.com", "c_2"));
         let long = format!("v{}/c=0", "x".repeat(300));
         assert_eq!(long.parse::<DeviceName>().unwrap().as_str(), long);
         for text in [
@@ -203,12 +207,5 @@ mod tests {
         ] {
             assert!(text.parse::<DeviceName>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn one_character_is_told_from_more() {
-        let crashes = |text: &str| text.parse::<Kind>().unwrap().crashes_old_runtimes();
-        assert!(crashes("a/bb") && crashes("aa/b"));
-        assert!(!crashes("aa/bb"));
     }
 }
