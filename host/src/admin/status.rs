@@ -11,6 +11,7 @@ use crate::component::border::NotCreated;
 use crate::component::counters::Counts;
 use crate::component::health::Health;
 use crate::component::last_errors::LastError;
+use crate::component::latency::Latency;
 use crate::component::outbox::UpdateCounts;
 use crate::component::seat::{Absence, Condition};
 use crate::supervisor::{Absent, Member, SessionState};
@@ -154,6 +155,8 @@ pub struct ComponentStatus {
     /// See [`Counts`].
     #[serde(flatten)]
     pub counts: Option<Counts>,
+    /// How long its calls took until they were answered, since the host started.
+    pub latency: Option<Latency>,
     /// See [`UpdateCounts`].
     pub updates: Option<UpdateCounts>,
 }
@@ -217,6 +220,7 @@ impl ComponentStatus {
             .served()
             .and_then(|s| s.session.progress().configured);
         let library = member.seat.library();
+        let counts = member.seat.counters.counts();
         let quarantined_until = member
             .kept_out()
             .map(|(_, until)| until)
@@ -237,7 +241,8 @@ impl ComponentStatus {
             health: member.seat.health.get(),
             quarantine_left_seconds: quarantined_until
                 .map(|until| until.saturating_duration_since(Instant::now()).as_secs()),
-            counts: Some(member.seat.counters.counts()),
+            latency: counts.durations.latency(),
+            counts: Some(counts),
             updates: Some(member.seat.outbox.counts()),
         }
     }

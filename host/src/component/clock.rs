@@ -17,7 +17,17 @@ pub fn now_ns() -> u64 {
 
 /// A point in time `after` from now.
 pub fn in_ns(after: Duration) -> u64 {
-    now_ns().saturating_add(nanos(after))
+    later_ns(now_ns(), after)
+}
+
+/// A point in time `after` another.
+pub fn later_ns(than_ns: u64, after: Duration) -> u64 {
+    than_ns.saturating_add(nanos(after))
+}
+
+/// A point in time `before` another.
+pub fn earlier_ns(than_ns: u64, before: Duration) -> u64 {
+    than_ns.saturating_sub(nanos(before))
 }
 
 /// A point in time as a timer takes it.

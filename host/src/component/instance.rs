@@ -192,13 +192,16 @@ impl Worker<'_> {
             return Continue(instance);
         }
         let time = call.time.saturating_sub(waited);
-        let deadline_ns = clock::in_ns(seat.policy.time_for(call.method, time));
+        let now_ns = clock::now_ns();
+        let deadline_ns = clock::later_ns(now_ns, seat.policy.time_for(call.method, time));
         let call = Arc::new(call);
-        seat.counters.calls.add_one();
-        served.begin(&call, deadline_ns);
+        seat.counters.calls.add_one(call.method);
+        served.begin(&call, clock::earlier_ns(now_ns, waited), deadline_ns);
         let Handled { outcome, dead } = instance.handle(&call, deadline_ns);
         let in_time = served.finish(&call);
         if in_time {
+            // Before the answer: whoever has that can rely on the figures.
+            seat.counters.durations.record(served.waited_ns());
             seat.conclude(served, &call, outcome, Patience::Wait);
         } else {
             let component = seat.policy.plugin.as_str();

@@ -17,7 +17,8 @@
 //! | [`health`] | what a component says of itself |
 //! | [`last_errors`] | what went wrong in its last failed calls |
 //! | [`command`] | a component's own commands, in a process of their own |
-//! | [`counters`], [`clock`] | what is counted, and the clock of deadlines |
+//! | [`counters`], [`latency`] | what is counted, and how long calls take |
+//! | [`clock`] | the clock of deadlines |
 
 pub mod border;
 pub mod clock;
@@ -28,6 +29,7 @@ pub mod health;
 pub mod inspect;
 pub mod instance;
 pub mod last_errors;
+pub mod latency;
 pub mod load;
 pub mod outbox;
 pub mod policy;

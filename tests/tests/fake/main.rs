@@ -16,6 +16,7 @@ mod cut;
 mod deadlines;
 mod dialects;
 mod environment;
+mod figures;
 mod framing;
 mod handshake;
 mod loss;

@@ -60,7 +60,7 @@ impl ComponentStatus {
             .index
             .map_or_else(|| "--".to_owned(), |index| format!("{index:02}"));
         let state = self.state.map_or("unknown", State::as_str);
-        let counts = self.counts.unwrap_or_default();
+        let counts = self.counts.clone().unwrap_or_default();
         let since = self.since_seconds.map_or_else(|| "-".to_owned(), span);
         writeln!(
             f,

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -22,6 +22,7 @@ pub struct Served {
     pub(super) turn: Turn,
     pub(super) timer: TimerFd,
     pub(super) in_flight: Mutex<Option<Arc<Call>>>,
+    waits_since_ns: AtomicU64,
     pub(super) results_told: AtomicU32,
     pub(super) telling: Mutex<Option<UnderWay>>,
     key: Key,
@@ -38,6 +39,7 @@ impl Served {
                 TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
             )?,
             in_flight: Mutex::default(),
+            waits_since_ns: AtomicU64::new(0),
             results_told: AtomicU32::new(0),
             telling: Mutex::default(),
             key: watchdog.key(),
@@ -55,9 +57,10 @@ impl Served {
         self.timer.as_fd()
     }
 
-    /// The component's thread is about to serve `call`.
-    pub fn begin(&self, call: &Arc<Call>, deadline_ns: u64) {
+    /// The component's thread is about to serve `call`, for which the runtime waits since then.
+    pub fn begin(&self, call: &Arc<Call>, waits_since_ns: u64, deadline_ns: u64) {
         *lock(&self.in_flight) = Some(Arc::clone(call));
+        self.waits_since_ns.store(waits_since_ns, Ordering::Relaxed);
         self.arm(call.number, deadline_ns);
     }
 
@@ -67,6 +70,12 @@ impl Served {
         if let Err(errno) = self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME) {
             tracing::error!(%errno, "a call cannot be timed");
         }
+    }
+
+    /// For how long the runtime waits for the call under way, or has waited for the last one; for
+    /// whoever answers it.
+    pub fn waited_ns(&self) -> u64 {
+        clock::now_ns().saturating_sub(self.waits_since_ns.load(Ordering::Relaxed))
     }
 
     /// The component's thread has served `call`. `true`: it answers.

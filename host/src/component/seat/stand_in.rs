@@ -28,6 +28,7 @@ impl Seat {
         }
         match call {
             Some(call) => {
+                self.counters.durations.record(served.waited_ns());
                 let late = Outcome::Failed(Failure::Late);
                 self.conclude(served, &call, late, Patience::Never);
             }

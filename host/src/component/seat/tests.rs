@@ -133,7 +133,7 @@ fn go_into_call(served: &Served, due: Duration) -> Arc<Call> {
         panic!("expected a call: {incoming:?}");
     };
     let call = Arc::new(call);
-    served.begin(&call, clock::in_ns(due));
+    served.begin(&call, clock::now_ns(), clock::in_ns(due));
     call
 }
 
@@ -156,6 +156,9 @@ fn an_overdue_call_is_answered_by_the_policy_and_the_next_ones_at_once() {
     assert!(served.finish(&call));
     assert_eq!(seat.counters.late.get(), 1);
     assert_eq!(seat.counters.missed.get(), 1);
+    let durations = seat.counters.durations.snapshot();
+    assert_eq!(durations.count(), 1, "only who answers a call counts it");
+    assert!(durations.max >= SOON, "{durations:?}");
 }
 
 #[test]
@@ -379,9 +382,12 @@ fn a_panic_over_a_result_that_was_late_is_not_counted_again() {
     seat.result_failed(Failure::Panic("ouch".into()), false);
     assert!(seat.out_of_step());
     assert_eq!(
-        (seat.counters.late.get(), seat.counters.failures.get()),
+        (
+            seat.counters.late.get(),
+            seat.counters.failures.counts().total()
+        ),
         (1, 0)
     );
     seat.result_failed(Failure::Panic("ouch".into()), true);
-    assert_eq!(seat.counters.failures.get(), 1);
+    assert_eq!(seat.counters.failures.counts().total(), 1);
 }

@@ -16,7 +16,9 @@ pub(super) struct Trouble {
 #[derive(Clone, Copy)]
 enum Kind {
     Rejected,
-    Failed,
+    Error,
+    Panic,
+    BadReply,
     /// It answered well, but this runtime would not bear the answer.
     Withheld,
     Late,
@@ -35,7 +37,12 @@ impl Trouble {
                     Failure::Away => Kind::Away,
                     Failure::Quarantined => Kind::Quarantined,
                     Failure::DeadlySysctl => Kind::Withheld,
-                    _ => Kind::Failed,
+                    Failure::Error(_) => Kind::Error,
+                    Failure::Panic(_) => Kind::Panic,
+                    Failure::Garbage(_)
+                    | Failure::Unfit(_)
+                    | Failure::NoReply
+                    | Failure::BadReply(_) => Kind::BadReply,
                 };
                 (kind, failure.to_string())
             }
@@ -55,11 +62,15 @@ impl Seat {
     ) {
         let component = self.policy.plugin.as_str();
         let Trouble { kind, text } = trouble;
+        let counters = &self.counters;
         let counter = match kind {
-            Kind::Rejected => &self.counters.rejections,
-            Kind::Failed | Kind::Withheld => &self.counters.failures,
-            Kind::Late => &self.counters.late,
-            Kind::Away | Kind::Quarantined => &self.counters.missed,
+            Kind::Rejected => &counters.rejections,
+            Kind::Error => &counters.failures.errors,
+            Kind::Panic => &counters.failures.panics,
+            Kind::BadReply => &counters.failures.bad_replies,
+            Kind::Withheld => &counters.failures.withheld,
+            Kind::Late => &counters.late,
+            Kind::Away | Kind::Quarantined => &counters.missed,
         };
         counter.add_one();
         if let Kind::Rejected = kind {
@@ -67,7 +78,7 @@ impl Seat {
             return;
         }
         if ignored {
-            self.counters.ignored.add_one();
+            counters.ignored.add_one();
         }
         if let Kind::Quarantined = kind {
             // For as long as a day: what led to it is to be found, not each call.
@@ -77,7 +88,7 @@ impl Seat {
         tracing::warn!(component, method, %subject, error = text, ignored, "call failed");
         self.last_errors
             .add(&format!("{method} for {subject}: {text}"));
-        if let Kind::Failed | Kind::Late = kind {
+        if let Kind::Error | Kind::Panic | Kind::BadReply | Kind::Late = kind {
             self.note_failure();
         }
     }

@@ -94,6 +94,7 @@ impl Member {
             Arc::clone(traffic),
             Arc::clone(notice),
         );
+        self.seat.counters.connections.add_one();
         self.since = now;
         self.past.registered = now;
         match self.seat.seat_session(session) {
