@@ -3,6 +3,7 @@
 mod commands;
 mod completions;
 mod man;
+mod schema;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,11 @@ enum Task {
         /// The folder to write to
         dir: PathBuf,
     },
+    /// Write the JSON schema of the configuration
+    Schema {
+        /// The file to write to
+        file: PathBuf,
+    },
     /// Write the completions for bash, zsh and fish
     Completions {
         /// The folder to write to
@@ -29,6 +35,7 @@ fn main() -> Result<()> {
     match Task::parse() {
         Task::Man { dir } => man::write(&dir),
         Task::Completions { dir } => completions::write(&dir),
+        Task::Schema { file } => schema::write(&file),
     }
 }
 

@@ -18,7 +18,7 @@ use super::{Given, Overrides};
 const COMMENT_COLUMN: usize = 48;
 
 /// Where the values of a configuration come from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sources {
     /// All files in the order in which they were read.
     pub(super) files: Vec<Arc<Path>>,

@@ -21,6 +21,8 @@ mod node;
 mod origin;
 mod raw;
 mod reader;
+#[cfg(feature = "schema")]
+mod schema;
 mod settings;
 mod similar;
 mod validate;
@@ -33,6 +35,8 @@ pub use effective::Effective;
 pub use keys::KEYS;
 pub use mistake::{BrokenComponent, Mistake, Oddity, Problem, Scope, Warning};
 pub use origin::{Location, Origin};
+#[cfg(feature = "schema")]
+pub use schema::schema;
 pub(crate) use settings::plugin_name;
 pub use settings::{
     ComponentConfig, Config, DEFAULT_COMPONENT_DIR, DEFAULT_CONFIG_FILE,

@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 use tracing::level_filters::LevelFilter;
 
 use super::origin::{Location, Origin};
+#[cfg(feature = "schema")]
+use super::schema::{AbsolutePath, ComponentName, DurationText, LibraryName, LogLevel};
 
 /// Where the main file is looked for when neither a flag nor the environment names one.
 pub const DEFAULT_CONFIG_FILE: &str = "/etc/nri-host/nri-host.toml";
@@ -34,6 +36,11 @@ pub const DEFAULT_LOG: LevelFilter = LevelFilter::INFO;
 
 /// The whole configuration of the daemon.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(deny_unknown_fields)
+)]
 pub struct Config {
     /// `[runtime]`
     pub runtime: RuntimeConfig,
@@ -41,17 +48,32 @@ pub struct Config {
     pub host: HostConfig,
     /// Each sound `[[component]]`, also those with `enabled = false`, in the order in which the
     /// files name them.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(
+            rename = "component",
+            description = "One table for each component. In a drop-in it may also change one of an \
+                           earlier file."
+        )
+    )]
     pub components: Vec<ComponentConfig>,
 }
 
 /// `[runtime]`: the container runtime to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(deny_unknown_fields)
+)]
 pub struct RuntimeConfig {
     /// Absolute path of the runtime's NRI socket.
+    #[cfg_attr(feature = "schema", schemars(with = "AbsolutePath"))]
     pub socket: PathBuf,
     /// The name that the runtime must give itself ("containerd", "cri-o"), if it matters.
     pub expect_runtime: Option<String>,
     /// How long a connection may take from its registration to the answer to Synchronize.
+    #[cfg_attr(feature = "schema", schemars(with = "DurationText"))]
     pub handshake_timeout: Duration,
 }
 
@@ -67,16 +89,26 @@ impl Default for RuntimeConfig {
 
 /// `[host]`: the daemon itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(deny_unknown_fields)
+)]
 pub struct HostConfig {
     /// Absolute paths of the folders in which a bare library name is looked for, in this order.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<AbsolutePath>"))]
     pub component_dirs: Vec<PathBuf>,
     /// Absolute path of the folder with the admin socket.
+    #[cfg_attr(feature = "schema", schemars(with = "AbsolutePath"))]
     pub runtime_dir: PathBuf,
     /// Absolute path of the folder for what survives a restart.
+    #[cfg_attr(feature = "schema", schemars(with = "AbsolutePath"))]
     pub state_dir: PathBuf,
     /// Kubernetes namespaces whose pods `on_failure = "fail"` never touches.
+    #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
     pub fail_exempt_namespaces: Vec<String>,
     /// The most talkative level that is logged.
+    #[cfg_attr(feature = "schema", schemars(with = "LogLevel"))]
     pub log: LevelFilter,
 }
 
@@ -101,18 +133,34 @@ impl Default for HostConfig {
 
 /// One `[[component]]`, as the main file and the drop-ins together describe it.
 #[derive(Clone, PartialEq)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(deny_unknown_fields)
+)]
 pub struct ComponentConfig {
     /// Its name: `[A-Za-z0-9_.+-]+`.
+    #[cfg_attr(feature = "schema", schemars(with = "ComponentName"))]
     pub name: String,
     /// Its place among the runtime's plugins, 0 to 99; lower ones are asked first.
+    #[cfg_attr(feature = "schema", schemars(range(max = 99)))]
     pub index: u8,
     /// Absolute path of the library. It exists unless the component is disabled.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(
+            with = "LibraryName",
+            description = "An absolute path, or the name of a file in one of the component_dirs."
+        )
+    )]
     pub library: PathBuf,
     /// Whether the component is to be run at all.
     pub enabled: bool,
     /// Shortens the time that the component has for one call.
+    #[cfg_attr(feature = "schema", schemars(with = "DurationText"))]
     pub timeout: Option<Duration>,
     /// Shortens the time that the component has for Synchronize.
+    #[cfg_attr(feature = "schema", schemars(with = "DurationText"))]
     pub sync_timeout: Option<Duration>,
     /// What the runtime is told when the component fails.
     pub on_failure: OnFailure,
@@ -128,6 +176,7 @@ pub struct ComponentConfig {
     /// strings in it.
     pub config: Map<String, Value>,
     /// Where each key was written.
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub origin: Origin,
 }
 
@@ -179,6 +228,11 @@ impl fmt::Debug for ComponentConfig {
 
 /// What the runtime is told when a component fails, panics or is late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename_all = "kebab-case")
+)]
 pub enum OnFailure {
     /// Nothing: the pod goes on as if the component were not there.
     #[default]
@@ -199,6 +253,11 @@ impl OnFailure {
 
 /// What becomes of a component's call that does not return.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename_all = "kebab-case")
+)]
 pub enum OnStuck {
     /// The thread is left in it, and the host answers for the component until it is back.
     #[default]
@@ -219,10 +278,17 @@ impl OnStuck {
 
 /// `quarantine` of a component: when it is not called any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(deny_unknown_fields)
+)]
 pub struct QuarantineConfig {
     /// So many failed or late calls within the window; 0: it never comes to that.
+    #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub failures: u32,
     /// The time within which they count together.
+    #[cfg_attr(feature = "schema", schemars(with = "DurationText"))]
     pub window: Duration,
 }
 
@@ -237,6 +303,11 @@ impl Default for QuarantineConfig {
 
 /// Where a component's code runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename_all = "kebab-case")
+)]
 pub enum Isolation {
     /// On a thread of the daemon.
     #[default]

@@ -16,7 +16,7 @@ use super::reader::Reader;
 use super::settings::{ADMIN_SOCKET_NAME, ComponentConfig, Config, HostConfig, RuntimeConfig};
 use super::{Given, Loaded, Overrides};
 
-const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+pub(super) const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 const LOG_FILTERS: [LevelFilter; 6] = [
     LevelFilter::OFF,
     LevelFilter::ERROR,

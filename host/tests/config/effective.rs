@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nri_host::config::{Config, Effective, Given, Overrides, load, load_effective};
+use nri_host::config::{Config, Effective, Given, KEYS, Overrides, load, load_effective};
 use proptest::prelude::*;
 use tracing::level_filters::LevelFilter;
 
@@ -99,6 +99,31 @@ fn every_key_is_shown_with_its_origin() {
             "x = 1 # nri-host.toml:15",
         ]
     );
+}
+
+#[test]
+fn no_key_is_left_out() {
+    let text = text(&with_components(A), &Overrides::default());
+    let key = |line: &str| {
+        line.split(' ')
+            .next()
+            .map(|key| key.trim_start_matches('#').to_owned())
+    };
+    let shown: Vec<_> = text.iter().filter_map(|line| key(line)).collect();
+    for (path, keys) in KEYS {
+        for key in keys {
+            let table = format!("{path}.{key}");
+            let table = table.trim_start_matches('.');
+            let is_shown = [
+                (*key).to_owned(),
+                format!("[{table}]"),
+                format!("[[{table}]]"),
+            ]
+            .iter()
+            .any(|line| shown.contains(line));
+            assert!(is_shown, "{table}");
+        }
+    }
 }
 
 #[test]
