@@ -5,6 +5,7 @@ pub mod containerd;
 pub mod fake_runtime;
 pub mod go;
 pub mod host;
+pub mod kubernetes;
 pub mod patience;
 pub mod pods;
 pub mod reference;

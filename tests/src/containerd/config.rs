@@ -13,7 +13,8 @@ use super::image;
 pub(super) const FILE: &str = "containerd.toml";
 pub(super) const CRICTL_FILE: &str = "crictl.yaml";
 pub(super) const GRPC_SOCKET: &str = "containerd.sock";
-pub(super) const NRI_SOCKET: &str = "nri.sock";
+/// In a folder of its own, as everywhere, so that it can be mounted.
+pub(super) const NRI_SOCKET: &str = "nri/nri.sock";
 
 /// The cgroup that holds all pods of the containerd in `dir`.
 pub(super) fn cgroup_parent(dir: &Path) -> String {

@@ -69,15 +69,28 @@ impl Containerd {
         name: &str,
         annotations: &[(&str, &str)],
     ) -> Result<Pod> {
+        let annotations: Map<String, Value> = annotations
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), json!(value)))
+            .collect();
+        self.run_sandbox(namespace, name, &annotations, json!({}))
+    }
+
+    /// Runs a pod with these annotations and these fields of a `LinuxSandboxSecurityContext`, in the
+    /// host's network.
+    pub(crate) fn run_sandbox(
+        &self,
+        namespace: &str,
+        name: &str,
+        annotations: &Map<String, Value>,
+        mut security: Value,
+    ) -> Result<Pod> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let uid = format!("{}-{number}", std::process::id());
         let logs = self.dir().join("logs").join(&uid);
         fs::create_dir_all(&logs)?;
-        let annotations: Map<String, Value> = annotations
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), json!(value)))
-            .collect();
+        security["namespace_options"] = json!({ "network": NODE });
         let sandbox = json!({
             "metadata": { "name": name, "namespace": namespace, "uid": uid, "attempt": 0 },
             "labels": { "io.kubernetes.pod.name": name, "io.kubernetes.pod.namespace": namespace },
@@ -85,7 +98,7 @@ impl Containerd {
             "log_directory": logs,
             "linux": {
                 "cgroup_parent": config::cgroup_parent(self.dir()),
-                "security_context": { "namespace_options": { "network": NODE } },
+                "security_context": security,
             },
         });
         let config = logs.join("pod.json");
@@ -106,7 +119,7 @@ impl Containerd {
     /// What the CRI service answered.
     pub fn run_container(&self, pod: &Pod, name: &str, command: &[&str]) -> Result<Container> {
         let container = self.create_container(pod, name, command)?;
-        self.crictl(["start", &container.id])?;
+        self.start_container(&container)?;
         Ok(container)
     }
 
@@ -116,15 +129,22 @@ impl Containerd {
     ///
     /// What the CRI service answered.
     pub fn create_container(&self, pod: &Pod, name: &str, command: &[&str]) -> Result<Container> {
+        let container =
+            json!({ "image": { "image": image::NAME }, "command": command, "linux": {} });
+        self.create_container_of(pod, name, container)
+    }
+
+    /// Creates a container from a `ContainerConfig`, which need not have a name.
+    pub(crate) fn create_container_of(
+        &self,
+        pod: &Pod,
+        name: &str,
+        mut container: Value,
+    ) -> Result<Container> {
         let log = format!("{name}.log");
-        let container = json!({
-            "metadata": { "name": name, "attempt": 0 },
-            "image": { "image": image::NAME },
-            "command": command,
-            "labels": { "io.kubernetes.container.name": name },
-            "log_path": log,
-            "linux": {},
-        });
+        container["metadata"] = json!({ "name": name, "attempt": 0 });
+        container["labels"] = json!({ "io.kubernetes.container.name": name });
+        container["log_path"] = json!(log);
         let config = pod.logs.join(format!("{name}.json"));
         fs::write(&config, container.to_string())?;
         let id = self.crictl([
@@ -148,6 +168,44 @@ impl Containerd {
     pub fn exec(&self, container: &Container, command: &[&str]) -> Result<String> {
         let args = ["exec", "--sync", &container.id].into_iter();
         self.crictl(args.chain(command.iter().copied()))
+    }
+
+    /// Starts a container that was created.
+    ///
+    /// # Errors
+    ///
+    /// What the CRI service answered.
+    pub fn start_container(&self, container: &Container) -> Result<()> {
+        self.crictl(["start", &container.id]).map(|_| ())
+    }
+
+    /// Asks a container to end, as the kubelet does, and returns its exit status.
+    ///
+    /// # Errors
+    ///
+    /// What the CRI service answered.
+    pub fn end_container(&self, container: &Container, grace_seconds: u64) -> Result<i64> {
+        self.crictl([
+            "stop",
+            "--timeout",
+            &grace_seconds.to_string(),
+            &container.id,
+        ])?;
+        self.wait_exited(container)?;
+        self.exit_code(container)
+    }
+
+    /// The exit status of a container that has ended.
+    ///
+    /// # Errors
+    ///
+    /// What the CRI service answered.
+    pub fn exit_code(&self, container: &Container) -> Result<i64> {
+        let json = self.crictl(["inspect", "--output", "json", &container.id])?;
+        let container: Value = serde_json::from_str(&json)?;
+        container["status"]["exitCode"]
+            .as_i64()
+            .with_context(|| format!("no exit status in {json}"))
     }
 
     /// Kills a container and waits until that is known.

@@ -23,6 +23,7 @@ use tempfile::TempDir;
 
 pub use build::{RELEASES, Release, V1_7, V2_1, V2_4, missing};
 pub use cri::{Container, Pod};
+pub use image::Image;
 
 /// Longest wait for containerd or its CRI service to get somewhere.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -65,9 +66,7 @@ impl Containerd {
             dir,
         };
         containerd.restart()?;
-        containerd
-            .import_image()
-            .with_context(|| containerd.log_end())?;
+        containerd.import(image::NAME, Image::busybox(image::NAME)?)?;
         Ok(containerd)
     }
 
@@ -168,11 +167,15 @@ impl Containerd {
         self.dir().join(config::GRPC_SOCKET)
     }
 
-    /// Has the image imported and waits until the CRI service, which hears of
-    /// it by an event, knows it.
-    fn import_image(&self) -> Result<()> {
+    /// Imports an image and waits until the CRI service, which hears of it by an event, knows it
+    /// by its name.
+    ///
+    /// # Errors
+    ///
+    /// If containerd does not take it; with the end of its log.
+    pub fn import(&self, name: &str, image: Image) -> Result<()> {
         let archive = self.dir().join("image.tar");
-        image::write(&archive)?;
+        image.write(&archive)?;
         let output = Command::new(self.programs.join("ctr"))
             .arg("--address")
             .arg(self.grpc_socket())
@@ -181,9 +184,13 @@ impl Containerd {
             .output()
             .context("starting ctr")?;
         let complaint = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "ctr images import: {complaint}");
-        self.wait("the imported image", || {
-            let known = self.crictl(["inspecti", image::NAME]);
+        ensure!(
+            output.status.success(),
+            "ctr images import: {complaint}\n{}",
+            self.log_end()
+        );
+        self.wait(&format!("the imported image {name}"), || {
+            let known = self.crictl(["inspecti", name]);
             known.map(|_| ()).map_err(|error| format!("{error:#}"))
         })
     }

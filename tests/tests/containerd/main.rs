@@ -5,6 +5,7 @@ mod components;
 mod faults;
 mod harness;
 mod hooks;
+mod in_a_pod;
 mod injected;
 mod log;
 mod logger;

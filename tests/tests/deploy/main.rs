@@ -1,0 +1,3 @@
+//! What `deploy/` holds.
+
+mod manifests;
