@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use nix::unistd::Uid;
 
 use super::image;
@@ -59,6 +60,25 @@ pub const RELEASES: [Release; 6] = [
 ];
 
 impl Release {
+    /// What this release makes of a configuration file, defaults included: the file that
+    /// `containerd config dump` prints.
+    ///
+    /// # Errors
+    ///
+    /// If it refuses the file.
+    pub fn config_dump(self, file: &Path) -> Result<toml::Table> {
+        let containerd = self.programs()?.join("containerd");
+        let output = Command::new(containerd)
+            .arg("--config")
+            .arg(file)
+            .args(["config", "dump"])
+            .output()
+            .context("starting containerd")?;
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "config dump: {complaint}");
+        Ok(String::from_utf8_lossy(&output.stdout).parse()?)
+    }
+
     /// The folder with `containerd`, its shim and `ctr`, built if need be.
     pub(super) fn programs(self) -> Result<PathBuf> {
         const COMMANDS: [&str; 3] = ["cmd/containerd", "cmd/containerd-shim-runc-v2", "cmd/ctr"];

@@ -22,8 +22,8 @@ pub(super) fn cgroup_parent(dir: &Path) -> String {
     format!("/nri-host-tests-{name}")
 }
 
-/// Writes the configuration of containerd and of crictl.
-pub(super) fn write(release: Release, dir: &Path) -> Result<()> {
+/// Writes the configuration of containerd, with more tables at its end, and of crictl.
+pub(super) fn write(release: Release, dir: &Path, tables: &str) -> Result<()> {
     let path = dir
         .to_str()
         .context("the temporary folder's path is not UTF-8")?;
@@ -34,6 +34,7 @@ pub(super) fn write(release: Release, dir: &Path) -> Result<()> {
         } else {
             cri_v3(path)
         },
+        tables.to_owned(),
     ];
     fs::write(dir.join(FILE), text.concat())?;
     // JSON is YAML.

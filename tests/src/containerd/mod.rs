@@ -53,11 +53,20 @@ impl Containerd {
     ///
     /// If it does not build, start or take the image; with the end of its log.
     pub fn start(release: Release) -> Result<Self> {
+        Self::start_with(release, "")
+    }
+
+    /// The same with more tables in its configuration file.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_with(release: Release, tables: &str) -> Result<Self> {
         let programs = release.programs()?;
         let crictl = build::crictl()?;
         // Unix sockets allow 107 bytes for the path of all that is below.
         let dir = tempfile::Builder::new().prefix("nrih-").tempdir()?;
-        config::write(release, dir.path())?;
+        config::write(release, dir.path(), tables)?;
         let mut containerd = Self {
             release,
             programs,

@@ -15,6 +15,8 @@ use nri_host_tests::patience::PATIENCE;
 use nri_host_tests::tier;
 use serde_json::Value;
 
+use crate::documented::documented;
+
 /// A device that every kernel has and no container gets by itself.
 const ANNOTATION: (&str, &str) = (
     "devices.noderesource.dev/container.main",
@@ -51,7 +53,7 @@ fn the_daemon_set_serves_the_runtime_that_runs_it_and_survives_its_death() -> Re
     if tier::skipped("real containerd", containerd::missing()) {
         return Ok(());
     }
-    let mut containerd = start()?;
+    let mut containerd = start("")?;
     let (_, host) = run_host(&containerd)?;
     host.probe(&containerd, "readinessProbe")?;
     host.probe(&containerd, "livenessProbe")?;
@@ -77,7 +79,7 @@ async fn what_is_wrong_on_the_node_of_the_daemon_set_is_told() -> Result<()> {
     if tier::skipped("real containerd", containerd::missing()) {
         return Ok(());
     }
-    let containerd = start()?;
+    let containerd = start("")?;
     let (objects, host) = run_host(&containerd)?;
     let check = || containerd.exec(&host.container, &["nri-host", "check"]);
     check()?;
@@ -111,6 +113,21 @@ async fn what_is_wrong_on_the_node_of_the_daemon_set_is_told() -> Result<()> {
     data["99-local.toml"] = LOCAL.replace("required", "require").into();
     host.change_config_map("components", &data)?;
     fails(check()).context("a key that is not there, in the mounted ConfigMap")
+}
+
+#[test]
+fn where_plugins_are_required_the_hosts_own_pod_comes_first() -> Result<()> {
+    if tier::skipped("real containerd", containerd::missing()) {
+        return Ok(());
+    }
+    let tables = documented("required_plugins")?.replace("version = 3\n", "");
+    let containerd = start(&tables)?;
+    let pod = containerd.run_pod("too-early", &[])?;
+    let refused = containerd.run_container(&pod, "main", &SLEEP);
+    assert!(refused.is_err_and(|error| format!("{error:#}").contains("device-injector")));
+
+    run_host(&containerd)?;
+    device_arrives(&containerd, "with-host")
 }
 
 /// A check found a mistake. What it says of it, the CRI does not pass on.
@@ -177,8 +194,9 @@ fn wait(host: &RunningPod, what: &str, look: impl Fn() -> Result<bool>) -> Resul
     }
 }
 
-/// A containerd that has the images: the host's, put together as for the real one, and a vendor's.
-fn start() -> Result<Containerd> {
+/// A containerd with more tables in its configuration that has the images: the host's, put together as
+/// for the real one, and a vendor's.
+fn start(tables: &str) -> Result<Containerd> {
     let root = tempfile::tempdir()?;
     let built = tempfile::tempdir()?;
     let artifacts = artifacts()?;
@@ -192,7 +210,7 @@ fn start() -> Result<Containerd> {
         .output()?;
     ensure!(output.status.success(), "image-root: {output:?}");
 
-    let containerd = Containerd::start(V2_4)?;
+    let containerd = Containerd::start_with(V2_4, tables)?;
     let name = "docker.io/library/nri-host:latest";
     let (entrypoint, path) = container_file(&deploy.join("Containerfile"))?;
     containerd.import(name, Image::of_folder(name, root.path(), entrypoint, path)?)?;

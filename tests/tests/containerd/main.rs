@@ -2,6 +2,7 @@
 
 mod cdi;
 mod components;
+mod documented;
 mod faults;
 mod harness;
 mod hooks;
