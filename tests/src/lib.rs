@@ -9,4 +9,5 @@ pub mod kubernetes;
 pub mod patience;
 pub mod pods;
 pub mod reference;
+pub mod terminal;
 pub mod tier;

@@ -7,6 +7,7 @@ use hyper::{Response, StatusCode};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
+use super::log::LogLines;
 use crate::supervisor::Question;
 
 /// What whoever asked gets.
@@ -14,6 +15,15 @@ pub(super) type Answer = Response<Full<Bytes>>;
 
 /// Where questions to the supervisor go.
 pub(super) type Questions = mpsc::Sender<Question>;
+
+/// What answers are made of.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    /// The supervisor.
+    pub questions: Questions,
+    /// What was logged.
+    pub log: LogLines,
+}
 
 /// Asks the supervisor. `None`: it is stopping.
 pub(super) async fn ask<T>(

@@ -13,6 +13,7 @@ use thiserror::Error;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
+use super::log::{Log, LogQuery};
 use super::reset::ResetRequest;
 use super::socket::LIMIT;
 use super::status::Status;
@@ -63,6 +64,22 @@ pub enum AskError {
 /// When there is no daemon, or no answer of its.
 pub async fn ask_status(host: &HostConfig) -> Result<Status, AskError> {
     exchange(host, Method::GET, "/status", Vec::new()).await
+}
+
+/// Asks the daemon for what it logged of a component after a time, in microseconds since 1970.
+/// `component`: its name, alone or with its index before it.
+///
+/// # Errors
+///
+/// As [`ask_reset`].
+pub async fn ask_log(host: &HostConfig, component: &str, after_us: u64) -> Result<Log, AskError> {
+    let component = component.to_owned();
+    let query = LogQuery {
+        component,
+        after_us,
+    };
+    let path = format!("/log?{}", query.encoded());
+    exchange(host, Method::GET, &path, Vec::new()).await
 }
 
 /// Asks the daemon to forget what keeps a component from being called. `component`: its name, alone

@@ -3,14 +3,15 @@
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 
-use super::answer::{Answer, Questions, ask, json, refuse, stopping};
-use super::reset;
+use super::answer::{Answer, Sources, ask, json, refuse, stopping};
+use super::{log, reset};
 use crate::supervisor::Question;
 
 /// What can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Endpoint {
     Status,
+    Log,
     Reset,
 }
 
@@ -24,11 +25,12 @@ pub(super) enum Caller {
 }
 
 impl Endpoint {
-    const ALL: [Self; 2] = [Self::Status, Self::Reset];
+    const ALL: [Self; 3] = [Self::Status, Self::Log, Self::Reset];
 
     fn path(self) -> &'static str {
         match self {
             Self::Status => "/status",
+            Self::Log => "/log",
             Self::Reset => "/reset",
         }
     }
@@ -36,7 +38,7 @@ impl Endpoint {
     /// Those that change something are posted to, and only by the owner.
     fn changes(self) -> bool {
         match self {
-            Self::Status => false,
+            Self::Status | Self::Log => false,
             Self::Reset => true,
         }
     }
@@ -53,14 +55,16 @@ struct Refusal {
 pub(super) async fn respond(
     request: Request<Incoming>,
     caller: Caller,
-    questions: &Questions,
+    sources: &Sources,
 ) -> Answer {
+    let questions = &sources.questions;
     match permit(request.method(), request.uri().path(), caller) {
         Err(Refusal { status, text }) => refuse(status, &text),
         Ok(Endpoint::Status) => match ask(questions, Question::Status).await {
             Some(status) => json(&status),
             None => stopping(),
         },
+        Ok(Endpoint::Log) => log::respond(request.uri().query(), sources).await,
         Ok(Endpoint::Reset) => reset::respond(request.into_body(), questions).await,
     }
 }
@@ -103,6 +107,8 @@ mod tests {
             for method in [Method::GET, Method::HEAD] {
                 let permitted = status(&method, "/status", caller);
                 assert_eq!(permitted, Ok(Endpoint::Status));
+                let permitted = status(&method, "/log", caller);
+                assert_eq!(permitted, Ok(Endpoint::Log));
             }
             let posted = status(&Method::POST, "/status", caller);
             assert_eq!(posted, Err(StatusCode::METHOD_NOT_ALLOWED));

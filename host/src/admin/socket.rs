@@ -17,14 +17,12 @@ use nix::sys::socket::{self as net, AddressFamily, Backlog, SockFlag, SockType, 
 use nix::unistd::Uid;
 use thiserror::Error;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::answer::Questions;
+pub use super::answer::Sources;
 use super::router::{Caller, respond};
 use crate::config::HostConfig;
-use crate::supervisor::Question;
 
 /// Whoever holds the lock on this file in the runtime folder is the host.
 const LOCK_NAME: &str = "nri-host.lock";
@@ -104,14 +102,14 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
 
 /// Serves the socket for ever. Once nobody takes questions any more, it says that the host is
 /// stopping.
-pub async fn serve(socket: AdminSocket, questions: mpsc::Sender<Question>) -> Infallible {
+pub async fn serve(socket: AdminSocket, sources: Sources) -> Infallible {
     let mut connections = JoinSet::new();
     loop {
         let accepting = connections.len() < MAX_CONNECTIONS;
         tokio::select! {
             accepted = socket.listener.accept(), if accepting => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(serve_connection(stream, questions.clone()));
+                    connections.spawn(serve_connection(stream, sources.clone()));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "the admin socket does not accept");
@@ -124,14 +122,14 @@ pub async fn serve(socket: AdminSocket, questions: mpsc::Sender<Question>) -> In
     }
 }
 
-async fn serve_connection(stream: UnixStream, questions: Questions) {
+async fn serve_connection(stream: UnixStream, sources: Sources) {
     let caller = match stream.peer_cred() {
         Ok(peer) => caller(peer.uid(), Uid::effective().as_raw()),
         Err(_) => Caller::Onlooker,
     };
     let service = service_fn(|request| {
-        let questions = questions.clone();
-        async move { Ok::<_, Infallible>(respond(request, caller, &questions).await) }
+        let sources = sources.clone();
+        async move { Ok::<_, Infallible>(respond(request, caller, &sources).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .keep_alive(false)

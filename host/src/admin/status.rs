@@ -1,7 +1,5 @@
 //! The state of everything at one moment.
 
-mod table;
-
 use std::path::Path;
 use std::time::Instant;
 
@@ -14,6 +12,7 @@ use crate::component::last_errors::LastError;
 use crate::component::latency::Latency;
 use crate::component::outbox::UpdateCounts;
 use crate::component::seat::{Absence, Condition};
+use crate::config::{nearest, plugin_name};
 use crate::supervisor::{Absent, Member, SessionState};
 
 /// What `status --json` prints.
@@ -185,6 +184,30 @@ impl Status {
     }
 }
 
+impl Status {
+    /// The components of this name, alone or with its index before it.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &ComponentStatus> {
+        let is_meant = move |component: &&ComponentStatus| {
+            component.name.as_deref() == Some(name) || component.plugin() == name
+        };
+        self.components.iter().filter(is_meant)
+    }
+
+    /// What to tell somebody who asks for a component that is not there.
+    pub fn unknown(&self, name: &str) -> String {
+        let names = self.components.iter().filter_map(|c| c.name.as_deref());
+        let hint = nearest(name, names).map(|nearest| format!("; did you mean {nearest:?}?"));
+        format!("there is no component {name:?}{}", hint.unwrap_or_default())
+    }
+
+    /// The required components that are not active.
+    pub fn missing(&self) -> impl Iterator<Item = &ComponentStatus> {
+        let is_missing =
+            |component: &&ComponentStatus| component.required && !component.is_active();
+        self.components.iter().filter(is_missing)
+    }
+}
+
 impl RuntimeStatus {
     fn new(socket: &Path, trouble: Option<(RuntimeState, String)>, members: &[Member]) -> Self {
         let configured = members
@@ -214,6 +237,20 @@ impl RuntimeStatus {
 }
 
 impl ComponentStatus {
+    /// Index and name, as in the log.
+    pub fn plugin(&self) -> String {
+        let name = self.name.as_deref().unwrap_or("(no name)");
+        match self.index {
+            Some(index) => plugin_name(index, name),
+            None => name.to_owned(),
+        }
+    }
+
+    /// It is synchronized and serves calls.
+    pub fn is_active(&self) -> bool {
+        self.state == Some(State::Active)
+    }
+
     fn of_member(member: &Member) -> Self {
         let (state, reason, since) = state_of(member);
         let configured = member

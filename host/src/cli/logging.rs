@@ -1,6 +1,6 @@
 //! The host's own log, on standard error: the journal's, under systemd.
 
-use std::io::{self, IsTerminal, Write, stderr};
+use std::io::{self, Write, stderr};
 
 use tracing::level_filters::LevelFilter;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
@@ -9,6 +9,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, fmt, reload};
 
+use super::terminal::shows_colours;
+use crate::admin::log::LogLines;
 use crate::{crash, thread_locals};
 
 /// Lines that wait to be written. When nobody takes them, further ones are dropped: a stuck journal
@@ -37,20 +39,20 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Sets up the log of the process.
+    /// Sets up the log of the process. `kept` gets what is logged of components.
     ///
     /// # Panics
     ///
     /// When the process has a log already.
-    pub(super) fn start(level: LevelFilter) -> Self {
+    pub(super) fn start(level: LevelFilter, kept: LogLines) -> Self {
         let (writer, guard) = NonBlockingBuilder::default()
             .buffered_lines_limit(MAX_WAITING_LINES)
             .finish(FromOwnThread);
         let (filter, handle) = reload::Layer::new(level);
         let lines = fmt::layer()
             .with_writer(writer.with_filter(|event| event.target() != thread_locals::UNWRITTEN))
-            .with_ansi(stderr().is_terminal());
-        let registry = tracing_subscriber::registry().with(filter);
+            .with_ansi(shows_colours(&stderr()));
+        let registry = tracing_subscriber::registry().with(filter).with(kept);
         match std::env::var_os("JOURNAL_STREAM") {
             // The journal has its own clock.
             Some(_) => registry.with(lines.without_time()).init(),

@@ -4,11 +4,13 @@ mod check;
 mod component;
 mod daemon;
 mod inspect;
+mod log;
 mod logging;
 mod output;
 mod reset;
 mod run;
 mod status;
+mod terminal;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -100,6 +102,9 @@ enum Command {
     /// Show the state of the running daemon and its components
     #[command(long_about = status::ABOUT)]
     Status(status::StatusArgs),
+    /// Show the last lines of the log about a component
+    #[command(long_about = log::ABOUT)]
+    Log(log::LogArgs),
     /// Call a component again that is in quarantine or could not be created
     Reset(reset::ResetArgs),
     /// Run a command that a component brings with it; without one, list those that it has
@@ -135,6 +140,7 @@ pub fn main() -> ExitReason {
         Command::Check(args) => check::check(&cli.common, &args, &mut out),
         Command::Inspect(args) => inspect::inspect(&args, &mut out),
         Command::Status(args) => status::status(&cli.common, &args, &mut out),
+        Command::Log(args) => log::log(&cli.common, &args, &mut out),
         Command::Reset(args) => reset::reset(&cli.common, args, &mut out),
         Command::Component(args) => component::component(&cli.common, &args, &mut out),
         Command::Child(args) => child(&args),

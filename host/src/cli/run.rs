@@ -8,8 +8,9 @@ use tokio::sync::{Notify, mpsc};
 
 use super::CommonArgs;
 use super::logging::Log;
+use crate::admin::log::LogLines;
 use crate::admin::notify::ServiceManager;
-use crate::admin::socket;
+use crate::admin::socket::{self, Sources};
 use crate::chain;
 use crate::component::instance::Source;
 use crate::component::load::{Libraries, Probe};
@@ -29,7 +30,8 @@ const TIDY_LIMIT: Duration = Duration::from_millis(500);
 /// Loads the components and serves the runtime until it is told to stop.
 pub(super) fn run(common: &CommonArgs) -> ExitReason {
     process::return_large_memory();
-    let log = Log::start(common.log.unwrap_or(DEFAULT_LOG));
+    let lines = LogLines::default();
+    let log = Log::start(common.log.unwrap_or(DEFAULT_LOG), lines.clone());
     let loaded = common.load();
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
@@ -42,7 +44,7 @@ pub(super) fn run(common: &CommonArgs) -> ExitReason {
         return ExitReason::BadConfig;
     };
     log.set_level(config.host.log);
-    match serve(config, &loaded) {
+    match serve(config, &loaded, lines) {
         Ok(reason) => reason,
         Err(error) => {
             tracing::error!("{}", chain(&*error));
@@ -51,7 +53,11 @@ pub(super) fn run(common: &CommonArgs) -> ExitReason {
     }
 }
 
-fn serve(config: &Config, loaded: &Loaded) -> Result<ExitReason, Box<dyn std::error::Error>> {
+fn serve(
+    config: &Config,
+    loaded: &Loaded,
+    log: LogLines,
+) -> Result<ExitReason, Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -77,10 +83,10 @@ fn serve(config: &Config, loaded: &Loaded) -> Result<ExitReason, Box<dyn std::er
             service,
             history,
         );
-        let (ask, questions) = mpsc::channel(MAX_QUESTIONS);
+        let (questions, asked) = mpsc::channel(MAX_QUESTIONS);
         let ended = tokio::select! {
-            ended = supervisor.run(questions, stop) => ended,
-            never = socket::serve(admin, ask) => match never {},
+            ended = supervisor.run(asked, stop) => ended,
+            never = socket::serve(admin, Sources { questions, log }) => match never {},
         };
         let reason = match ended {
             Ended::Asked => ExitReason::Done,

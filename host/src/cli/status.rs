@@ -1,13 +1,21 @@
 //! `nri-host status`
 
+mod details;
+mod table;
+mod watch;
+mod words;
+
 use std::io::Write;
+use std::time::Duration;
 
 use clap::Args;
 
 use super::CommonArgs;
-use super::daemon::ask;
-use super::output::print;
+use super::daemon::{Daemon, give_up};
+use super::output::{print, tell};
+use super::terminal::{Screen, plain};
 use crate::admin::client::ask_status;
+use crate::admin::status::{ComponentStatus, State, Status};
 use crate::exit::ExitReason;
 
 /// The help of `status`.
@@ -23,25 +31,130 @@ A component is
   overdue      not back from a call; its calls are answered for it
   quarantined  not called for a time, as it failed too often; its calls are answered for it
   failed       without an instance
-  disabled     switched off in the configuration";
+  disabled     switched off in the configuration
+
+Of its CALLS since the start of the daemon, some FAILED, were LATE or were decisions against a pod or
+container (REJ). After a panic it was created again (RST). Half of the calls took P50 at most, 99 % P99.";
 
 /// Arguments of `status`.
 #[derive(Clone, Debug, Args)]
 pub(super) struct StatusArgs {
-    /// Print JSON
+    /// Show all that is known of this component; where two share the name, with the index before it
+    name: Option<String>,
+    /// Print JSON; with --watch, one line each time
     #[arg(long)]
     json: bool,
+    /// Show it again every so many seconds, until Ctrl-C
+    #[arg(
+        short,
+        long,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        default_missing_value = "2",
+        value_parser = interval
+    )]
+    watch: Option<Duration>,
+    /// Say in one line whether all required components are active, or the component NAME is; end with 1
+    /// if not
+    #[arg(long, conflicts_with_all = ["json", "watch"])]
+    ready: bool,
+}
+
+/// Seconds from a tenth to an hour.
+fn interval(text: &str) -> Result<Duration, &'static str> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("a number of seconds from 0.1 to 3600; the NAME of a component goes before"),
+    }
 }
 
 /// Shows the state of the daemon.
 pub(super) fn status(common: &CommonArgs, args: &StatusArgs, out: &mut dyn Write) -> ExitReason {
-    let status = match ask(common, async |host| ask_status(host).await) {
-        Ok(status) => status,
-        Err(reason) => return reason,
-    };
+    match show(common, args, out) {
+        Ok(reason) | Err(reason) => reason,
+    }
+}
+
+fn show(
+    common: &CommonArgs,
+    args: &StatusArgs,
+    out: &mut dyn Write,
+) -> Result<ExitReason, ExitReason> {
+    let daemon = Daemon::of(common)?;
+    if let Some(every) = args.watch {
+        return watch::watch(&daemon, args, every, out);
+    }
+    let status = daemon
+        .ask(async |host| ask_status(host).await)
+        .map_err(|error| give_up(&error))?;
+    let status = selected(status, args)?;
+    if args.ready {
+        let missing = missing(&status, args);
+        let printed = print(&readiness(&missing), out);
+        return Ok(match missing.is_empty() {
+            true => printed,
+            false => ExitReason::Failure,
+        });
+    }
     let text = match args.json {
-        true => serde_json::to_string_pretty(&status).expect("its keys are strings") + "\n",
-        false => status.to_string(),
+        true => serde_json::to_string_pretty(&status).expect("its keys are strings"),
+        false => lines(&status, args, &Screen::of_stdout()).join("\n"),
     };
-    print(&text, out)
+    Ok(print(&(text + "\n"), out))
+}
+
+/// The status with those components alone that were asked for.
+fn selected(mut status: Status, args: &StatusArgs) -> Result<Status, ExitReason> {
+    let Some(name) = &args.name else {
+        return Ok(status);
+    };
+    let components: Vec<_> = status.named(name).cloned().collect();
+    if components.is_empty() {
+        tell(&format!("nri-host: {}\n", status.unknown(name)));
+        return Err(ExitReason::Usage);
+    }
+    status.components = components;
+    Ok(status)
+}
+
+/// What people are shown.
+fn lines(status: &Status, args: &StatusArgs, screen: &Screen) -> Vec<String> {
+    if args.name.is_none() {
+        return table::table(status, screen);
+    }
+    let components = status.components.iter();
+    components
+        .flat_map(|component| details::details(component, status, screen))
+        .collect()
+}
+
+/// The components that keep what was asked for from being ready.
+fn missing<'a>(status: &'a Status, args: &StatusArgs) -> Vec<&'a ComponentStatus> {
+    match args.name {
+        Some(_) => {
+            let mut asked_for = status.components.iter().collect::<Vec<_>>();
+            asked_for.retain(|component| !component.is_active());
+            asked_for
+        }
+        None => status.missing().collect(),
+    }
+}
+
+/// `ready`, or what is not.
+fn readiness(missing: &[&ComponentStatus]) -> String {
+    if missing.is_empty() {
+        return "ready\n".to_owned();
+    }
+    let said: Vec<String> = missing
+        .iter()
+        .map(|component| {
+            let state = component.state.map_or("unknown", State::as_str);
+            let said = match &component.reason {
+                Some(reason) => format!("{} is {state}: {reason}", component.plugin()),
+                None => format!("{} is {state}", component.plugin()),
+            };
+            plain(&said).into_owned()
+        })
+        .collect();
+    format!("not ready: {}\n", said.join("; "))
 }

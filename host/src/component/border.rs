@@ -51,10 +51,14 @@ pub struct Blueprint {
 }
 
 impl Blueprint {
+    /// Index and name, as the runtime and the log have them.
+    pub fn plugin(&self) -> String {
+        plugin_name(self.index, &self.name)
+    }
+
     /// Whom a crash of an instance from this library is put down to.
     pub fn identity(&self, library: &Digest) -> Identity {
-        let plugin = plugin_name(self.index, &self.name);
-        Identity::new(plugin, library, &self.config)
+        Identity::new(self.plugin(), library, &self.config)
     }
 }
 
@@ -96,7 +100,7 @@ impl Instance {
         spare: &mut Option<&'static Context>,
     ) -> Result<Self, NotCreated> {
         let context = spare.take().unwrap_or_else(|| {
-            Context::leak(&blueprint.name, Arc::clone(outbox), Arc::clone(health))
+            Context::leak(&blueprint.plugin(), Arc::clone(outbox), Arc::clone(health))
         });
         let args = CreateArgs {
             struct_size: struct_size::<CreateArgs>(),

@@ -120,6 +120,14 @@ pub fn event_mask(methods: u64, known_events: u32) -> u32 {
     }
 }
 
+/// Names of the events in a mask.
+pub fn event_names(mask: u32) -> impl Iterator<Item = &'static str> {
+    let events = Method::ALL.iter().copied().filter(|m| is_event(*m));
+    events
+        .filter(move |method| mask & event_bit(*method) != 0)
+        .map(Method::name)
+}
+
 /// The method is an NRI event, so that it has a bit in the mask.
 fn is_event(method: Method) -> bool {
     method != Method::Synchronize

@@ -36,6 +36,9 @@ pub(super) fn nri_host(environment: &[(String, String)], launcher: &[String]) ->
         "NRI_HOST_SOCKET",
         "NRI_HOST_LOG",
         "NOTIFY_SOCKET",
+        "NO_COLOR",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
     ] {
         command.env_remove(name);
     }

@@ -136,6 +136,18 @@ impl Host {
         command::run(&self.config, arguments, &[]).await
     }
 
+    /// Another command with this host's configuration, started by `launcher` if that is not empty.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be built.
+    pub fn command(&self, launcher: &[&str], arguments: &[&str]) -> Result<Command> {
+        let launcher: Vec<String> = launcher.iter().map(|&word| word.to_owned()).collect();
+        let mut command = command::nri_host(&[], &launcher)?;
+        command.args(arguments).arg("--config").arg(&self.config);
+        Ok(command)
+    }
+
     /// What `nri-host status --json` says.
     ///
     /// # Errors
