@@ -27,7 +27,7 @@ const MAX_ANSWER: usize = 16 << 20;
 #[derive(Debug, Error)]
 pub enum AskError {
     /// There is no daemon.
-    #[error("nri-host is not running: {} cannot be connected to", path.display())]
+    #[error("nri-host {}: {} cannot be connected to", absence(source), path.display())]
     Connect {
         /// Path of the admin socket.
         path: PathBuf,
@@ -55,6 +55,16 @@ pub enum AskError {
     /// The answer is not what it should be: another version, perhaps.
     #[error("the answer of nri-host is not understood")]
     Json(#[from] serde_json::Error),
+}
+
+/// What it means for the daemon that its socket cannot be connected to.
+fn absence(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => "is not running",
+        // The folder and the socket are root's.
+        io::ErrorKind::PermissionDenied => "can be asked by root only",
+        _ => "cannot be reached",
+    }
 }
 
 /// Asks the daemon for its status.

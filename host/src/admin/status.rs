@@ -373,8 +373,9 @@ fn quarantined(member: &Member) -> (State, Option<String>, Instant) {
     let quarantine = &member.seat.quarantine;
     let rule = quarantine.rule();
     let reason = format!(
-        "{} of its calls failed or were late within {:?}",
-        rule.failures, rule.window
+        "{} of its calls failed or were late within {}",
+        rule.failures,
+        humantime::format_duration(rule.window)
     );
     let since = quarantine.term().map_or(member.since, |term| term.since);
     (State::Quarantined, Some(reason), since)

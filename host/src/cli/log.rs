@@ -20,9 +20,9 @@ use crate::exit::ExitReason;
 pub(super) const ABOUT: &str = "\
 Show the last lines of the log about a component
 
-These are the lines of the running daemon that carry the component's name: its own, and what the host
-has to say of it. The daemon keeps the last 200 of each component, at most 64 KiB; all that were ever
-logged are where standard error of the daemon goes, such as the journal.";
+They are the component's own, and what the host has to say of it, since the daemon was started. It \
+keeps the last 200 of each component, at most 64 KiB; its standard error, which goes to the journal under \
+systemd, has them all.";
 
 /// How long a follower waits before it asks for new lines.
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);

@@ -15,7 +15,7 @@ use crate::chain;
 use crate::component::instance::Source;
 use crate::component::load::{Libraries, Probe};
 use crate::component::watchdog::Watchdog;
-use crate::config::{Config, DEFAULT_LOG, Loaded};
+use crate::config::{Config, DEFAULT_LOG, Loaded, Scope};
 use crate::crash::{self, History};
 use crate::exit::ExitReason;
 use crate::process;
@@ -37,7 +37,10 @@ pub(super) fn run(common: &CommonArgs) -> ExitReason {
         tracing::warn!("{warning}");
     }
     for mistake in &loaded.mistakes {
-        tracing::error!("{mistake}");
+        match &mistake.scope {
+            Scope::Component(Some(component)) => tracing::error!(component, "{mistake}"),
+            _ => tracing::error!("{mistake}"),
+        }
     }
     let Some(config) = &loaded.config else {
         tracing::error!("the configuration cannot be used: not starting");

@@ -24,17 +24,18 @@ Show the state of the running daemon and its components
 
 A component is
 
-  waiting      without a session, and gets one as soon as it can
+  waiting      without a session; it gets one as soon as it can
   handshaking  being registered, configured or synchronized
   active       synchronized, and serves calls
   unsynced     serving calls, but it may have missed some
-  overdue      not back from a call; its calls are answered for it
-  quarantined  not called for a time, as it failed too often; its calls are answered for it
+  overdue      not back from a call, and answered for meanwhile
+  quarantined  not called for a time, as it failed too often, and answered for
   failed       without an instance
   disabled     switched off in the configuration
 
-Of its CALLS since the start of the daemon, some FAILED, were LATE or were decisions against a pod or
-container (REJ). After a panic it was created again (RST). Half of the calls took P50 at most, 99 % P99.";
+Of its CALLS since the start of the daemon, some FAILED, were LATE, or were decisions against a pod \
+or container (REJ). After panics it was created again (RST). Half of the calls took no longer than P50, \
+and 99 of 100 than P99.";
 
 /// Arguments of `status`.
 #[derive(Clone, Debug, Args)]

@@ -93,8 +93,9 @@ async fn without_a_daemon_or_a_component_or_a_line_it_says_so() -> Result<()> {
     let host = Host::builder()
         .component(Component::faulty(SUBJECT, 10, json!({})))
         .component(Component::faulty("off", 20, json!({})).set("enabled", false))
+        .component(Component::faulty("wrong", 30, json!({})).set("timeout", "soon"))
         .start()?;
-    host.wait_status("there", |status| status.components.len() == 2)
+    host.wait_status("there", |status| status.components.len() == 3)
         .await?;
     let finished = host.run(&["log", "subjcet"]).await?;
     assert_eq!(finished.code, Some(64), "{finished:?}");
@@ -106,6 +107,9 @@ async fn without_a_daemon_or_a_component_or_a_line_it_says_so() -> Result<()> {
         finished.stderr.contains("nothing is logged"),
         "{finished:?}"
     );
+    let finished = host.run(&["log", "wrong"]).await?;
+    let mistake = "\"soon\" is not a duration";
+    assert!(finished.stdout.contains(mistake), "{finished:?}");
     Ok(())
 }
 

@@ -174,7 +174,6 @@ async fn another_user_may_look_but_not_reset_even_if_the_socket_lets_it_in() -> 
         (scene.host.folder(), 0o755),
         (&scene.host.folder().join("run"), 0o755),
         (&scene.host.folder().join("nri-host.toml"), 0o644),
-        (&scene.host.admin_socket(), 0o666),
     ] {
         open_to_all(path, mode)?;
     }
@@ -187,7 +186,14 @@ async fn another_user_may_look_but_not_reset_even_if_the_socket_lets_it_in() -> 
             .await?
             .context("cannot run it")
     };
+    let kept_out = as_nobody(&["status"]).await?;
+    assert_eq!(kept_out.status.code(), Some(69), "{kept_out:?}");
+    let said = String::from_utf8_lossy(&kept_out.stderr);
+    assert!(said.contains("can be asked by root only"), "{said}");
+    open_to_all(&scene.host.admin_socket(), 0o666)?;
     let looked = as_nobody(&["status"]).await?;
+    assert_eq!(looked.status.code(), Some(0), "{looked:?}");
+    let looked = as_nobody(&["log", SUBJECT]).await?;
     assert_eq!(looked.status.code(), Some(0), "{looked:?}");
     let refused = as_nobody(&["reset", SUBJECT]).await?;
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");

@@ -4,7 +4,7 @@ use super::table::{problems, quarantine, runtime, style};
 use super::words::{latency, span};
 use crate::admin::status::{ComponentStatus, Status};
 use crate::cli::terminal::{Screen, plain};
-use crate::component::counters::Counts;
+use crate::component::counters::{Counts, FailureCounts};
 use crate::runtime::version::event_names;
 
 /// Columns of the labels, with the spaces around them.
@@ -83,25 +83,30 @@ fn add_counts(page: &mut Page<'_>, component: &ComponentStatus, counts: &Counts)
         .map(|(method, n)| format!("{method} {n}"))
         .collect();
     page.add("calls", [counted(counts.calls, &by_method.join(", "))]);
-    if let Some(latency_of) = component.latency.filter(|_| counts.calls > 0) {
-        let [p50, p99, max] =
-            [latency_of.p50_us, latency_of.p99_us, latency_of.max_us].map(latency);
+    if let Some(of_calls) = component.latency.filter(|_| counts.calls > 0) {
+        let [p50, p99, max] = [of_calls.p50_us, of_calls.p99_us, of_calls.max_us].map(latency);
         let text = format!("half of the calls within {p50}, 99 % within {p99}, all within {max}");
         page.add("latency", [text]);
     }
-    let kinds = counts.failures_by_kind;
-    let kinds = [
-        (kinds.errors, "errors"),
-        (kinds.panics, "panics"),
-        (kinds.bad_replies, "unusable replies"),
-        (kinds.withheld, "kept from the runtime"),
-    ];
-    let kinds = kinds.into_iter().filter(|(n, _)| *n > 0);
-    let kinds: Vec<_> = kinds.map(|(n, kind)| format!("{kind} {n}")).collect();
-    page.add("failed", [counted(counts.failures, &kinds.join(", "))]);
+    page.add(
+        "failed",
+        [counted(counts.failures, &kinds(&counts.failures_by_kind))],
+    );
+    page.add(
+        "sessions",
+        [counted(
+            counts.sessions,
+            &format!("of {} connections", counts.connections),
+        )],
+    );
     for (label, count, meaning) in [
         ("late", counts.late, "not answered by their deadline"),
         ("missed", counts.missed, "answered for it while it was away"),
+        (
+            "unseen",
+            counts.created_while_away,
+            "containers created while it had no session",
+        ),
         (
             "ignored",
             counts.ignored,
@@ -112,18 +117,23 @@ fn add_counts(page: &mut Page<'_>, component: &ComponentStatus, counts: &Counts)
             counts.rejections,
             "decisions against a pod or container",
         ),
-        (
-            "sessions",
-            counts.sessions,
-            "connections that became active",
-        ),
         ("restarts", counts.recreated, "created again after a panic"),
     ] {
-        page.add(
-            label,
-            [counted(count, if count > 0 { meaning } else { "" })],
-        );
+        let meaning = if count > 0 { meaning } else { "" };
+        page.add(label, [counted(count, meaning)]);
     }
+}
+
+fn kinds(failures: &FailureCounts) -> String {
+    let kinds = [
+        (failures.errors, "errors"),
+        (failures.panics, "panics"),
+        (failures.bad_replies, "unusable replies"),
+        (failures.withheld, "kept from the runtime"),
+    ];
+    let kinds = kinds.into_iter().filter(|(n, _)| *n > 0);
+    let kinds: Vec<_> = kinds.map(|(n, kind)| format!("{kind} {n}")).collect();
+    kinds.join(", ")
 }
 
 fn counted(count: u64, of_what: &str) -> String {

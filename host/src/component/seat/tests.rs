@@ -156,6 +156,10 @@ fn an_overdue_call_is_answered_by_the_policy_and_the_next_ones_at_once() {
     assert!(served.finish(&call));
     assert_eq!(seat.counters.late.get(), 1);
     assert_eq!(seat.counters.missed.get(), 1);
+    // The call that was late, and not the one that came meanwhile.
+    let errors = seat.last_errors.list();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].text.contains("in time"), "{errors:?}");
     let durations = seat.counters.durations.snapshot();
     assert_eq!(durations.count(), 1, "only who answers a call counts it");
     assert!(durations.max >= SOON, "{durations:?}");

@@ -86,8 +86,11 @@ impl Seat {
             return;
         }
         tracing::warn!(component, method, %subject, error = text, ignored, "call failed");
-        self.last_errors
-            .add(&format!("{method} for {subject}: {text}"));
+        // A call that came while it was away shows what an earlier one did.
+        if !matches!(kind, Kind::Away) {
+            self.last_errors
+                .add(&format!("{method} for {subject}: {text}"));
+        }
         if let Kind::Error | Kind::Panic | Kind::BadReply | Kind::Late = kind {
             self.note_failure();
         }

@@ -2,7 +2,6 @@ use unicode_width::UnicodeWidthStr;
 
 use super::*;
 use crate::admin::status::{RuntimeStatus, State};
-use crate::component::counters::FailureCounts;
 use crate::component::health::{Health, HealthProblem};
 use crate::component::last_errors::LastError;
 use crate::component::latency::Latency;
@@ -69,7 +68,9 @@ fn gpu() -> ComponentStatus {
                 panics: 1,
                 ..FailureCounts::default()
             },
+            connections: 3,
             sessions: 2,
+            created_while_away: 1,
             ..Counts::default()
         }),
         latency: Some(Latency {
@@ -95,11 +96,12 @@ fn all_that_is_known_is_told() {
   calls       12345 (CreateContainer 12345)
   latency     half of the calls within 95µs, 99 % within 1.2ms, all within 20ms
   failed      3 (errors 2, panics 1)
+  sessions    2 (of 3 connections)
   late        0
   missed      0
+  unseen      1 (containers created while it had no session)
   ignored     0
   rejected    0
-  sessions    2 (connections that became active)
   restarts    0
   updates     0 queued, 0 sent, 0 failed, 0 dropped
   says        3 of 4 devices
