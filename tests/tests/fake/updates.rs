@@ -1,8 +1,7 @@
 //! Updates that components ask for outside requests.
 
-use std::fs;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+mod asker;
+mod results;
 
 use anyhow::{Context, Result};
 use nri_host_tests::artifacts::c_component;
@@ -10,121 +9,19 @@ use nri_host_tests::fake_runtime::mux::Direction;
 use nri_host_tests::fake_runtime::{
     FakeRuntime, Fault, Plugin, Profile, Step, Unsolicited, UpdateAnswer,
 };
-use nri_host_tests::host::{Component, ComponentStatus, Host, State};
+use nri_host_tests::host::{Component, Host, State};
 use nri_host_tests::pods;
-use nri_plugin_api::api;
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use serde_json::json;
 
-use crate::record::Record;
+use asker::{ASKED, Asker, counted, fine, start, wait_counted};
 
-/// The lines of updates that were asked for, and of results.
-const ASKED: &str = "update_containers";
-const RESULT: &str = "update_result";
 /// What the host keeps of one component before it says that its queue is full.
 const QUEUE: usize = 64;
-/// How long the host waits for the answer to an update.
-const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-
-/// A component that asks for updates, and what it wrote down.
-struct Asker {
-    name: String,
-    folder: TempDir,
-    record: Record,
-    config: Value,
-}
-
-impl Asker {
-    /// It handles container creation and nothing else.
-    fn new(name: &str) -> Result<Self> {
-        let folder = tempfile::tempdir()?;
-        let record = Record::new(folder.path());
-        let config = json!({
-            "methods": ["CreateContainer"], "record": record.path(), "updates": {},
-        });
-        Ok(Self {
-            name: name.to_owned(),
-            folder,
-            record,
-            config,
-        })
-    }
-
-    fn in_create(mut self, containers: &[&str]) -> Self {
-        self.config["updates"]["in_create"] = json!(containers);
-        self
-    }
-
-    /// It asks for these from a thread after [`Self::go`].
-    fn burst(mut self, containers: &[&str]) -> Self {
-        let burst = json!({ "after": self.signal(), "containers": containers });
-        self.config["updates"]["burst"] = burst;
-        self
-    }
-
-    /// What it does in each creation of a container.
-    fn in_call(mut self, behaviour: &Value) -> Self {
-        self.config["on"] = json!({ "CreateContainer": behaviour });
-        self
-    }
-
-    /// What it does when it is told a result.
-    fn on_result(mut self, behaviour: &Value) -> Self {
-        self.config["updates"]["on_result"] = behaviour.clone();
-        self
-    }
-
-    fn signal(&self) -> PathBuf {
-        self.folder.path().join("go")
-    }
-
-    fn go(&self) -> Result<()> {
-        Ok(fs::write(self.signal(), "")?)
-    }
-
-    fn component(&self, index: u8) -> Component {
-        Component::faulty(&self.name, index, self.config.clone())
-    }
-
-    /// The containers of its results so far, at least `count`, each with the error if there is one.
-    async fn told(&self, count: usize) -> Result<Vec<(String, String)>> {
-        self.record.wait_for_calls(RESULT, count).await?;
-        let told = self
-            .record
-            .calls_of(RESULT)
-            .into_iter()
-            .map(|line| (line.container, line.error));
-        Ok(told.collect())
-    }
-}
-
-fn fine(container: &str) -> (String, String) {
-    (container.to_owned(), String::new())
-}
-
-fn start(runtime: &FakeRuntime, askers: &[&Asker]) -> Result<Host> {
-    let mut builder = Host::builder().socket(runtime.socket());
-    for (index, asker) in (10..).zip(askers) {
-        builder = builder.component(asker.component(index));
-    }
-    builder.start()
-}
 
 /// The ids of the containers in order of arrival.
 fn containers(updates: &[Unsolicited]) -> Vec<&str> {
     let all = updates.iter().flat_map(|update| &update.request.update);
     all.map(|update| update.container_id.as_str()).collect()
-}
-
-fn counted(component: &ComponentStatus, key: &str) -> Option<u64> {
-    component.rest.get("updates")?.get(key)?.as_u64()
-}
-
-async fn wait_counted(host: &Host, name: &str, key: &str, count: u64) -> Result<()> {
-    let is = |component: &ComponentStatus| counted(component, key) == Some(count);
-    host.wait_component(name, &format!("with {count} updates {key}"), is)
-        .await?;
-    Ok(())
 }
 
 async fn create_container(plugin: &Plugin) -> Result<()> {
@@ -297,29 +194,6 @@ async fn one_update_is_outstanding_and_components_take_turns() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_update_without_an_answer_is_given_up_and_the_next_one_goes() -> Result<()> {
-    let runtime = FakeRuntime::start(Profile::newest()).await?;
-    runtime.set_update_answer(UpdateAnswer::Held);
-    let asker = Asker::new("asker")?.burst(&["c0", "c1"]);
-    let host = start(&runtime, &[&asker])?;
-    let plugin = runtime.plugin("10-asker").await?;
-    let start = Instant::now();
-    asker.go()?;
-    let updates = runtime.updates(2).await?;
-    let waited = updates[1].at - start;
-    assert!(waited >= ANSWER_LIMIT, "given up after {waited:?}");
-    // The thread has had no turn yet.
-    create_container(&plugin).await?;
-    let told = asker.told(1).await?;
-    assert_eq!(told[0].0, "c0");
-    assert!(told[0].1.contains("within 10 s"), "{told:?}");
-    // Both are answered now, and the first answer comes too late for anyone.
-    runtime.release();
-    assert_eq!(asker.told(2).await?[1..], [fine("c1")]);
-    wait_counted(&host, "asker", "failed", 1).await
-}
-
-#[tokio::test]
 async fn of_a_component_that_asks_badly_only_what_can_be_mended_is_sent() -> Result<()> {
     let runtime = FakeRuntime::start(Profile::newest()).await?;
     let config = json!({ "fault": "bad_updates", "on": ["CreateContainer"] });
@@ -353,59 +227,6 @@ async fn of_a_component_that_asks_badly_only_what_can_be_mended_is_sent() -> Res
 }
 
 #[tokio::test]
-async fn what_the_runtime_refuses_reaches_the_component_with_its_words() -> Result<()> {
-    let runtime = FakeRuntime::start(Profile::newest()).await?;
-    runtime.set_update_answer(UpdateAnswer::Error("no such cgroup".to_owned()));
-    let asker = Asker::new("asker")?.in_create(&["c0"]);
-    let host = start(&runtime, &[&asker])?;
-    let told = asker.told(1).await?;
-    assert!(told[0].1.contains("no such cgroup"), "{told:?}");
-    wait_counted(&host, "asker", "failed", 1).await?;
-    host.logged("no such cgroup").await
-}
-
-#[tokio::test]
-async fn containers_that_could_not_be_updated_are_told_and_logged() -> Result<()> {
-    let runtime = FakeRuntime::start(Profile::newest()).await?;
-    let failed = api::ContainerUpdate {
-        container_id: "c0".to_owned(),
-        ..Default::default()
-    };
-    runtime.set_update_answer(UpdateAnswer::Failed(vec![failed]));
-    let asker = Asker::new("asker")?.in_create(&["c0"]);
-    let host = start(&runtime, &[&asker])?;
-    asker.record.wait_for(RESULT).await?;
-    let told = asker.record.calls_of(RESULT);
-    assert_eq!(
-        (&told[0].failed[..], &told[0].error[..]),
-        (&["c0".to_owned()][..], "")
-    );
-    wait_counted(&host, "asker", "failed", 1).await?;
-    host.logged("containers were not updated").await
-}
-
-#[tokio::test]
-async fn a_lost_session_fails_what_was_sent_and_keeps_what_was_not() -> Result<()> {
-    let runtime = FakeRuntime::start(Profile::newest()).await?;
-    runtime.set_update_answer(UpdateAnswer::Held);
-    let asker = Asker::new("asker")?.burst(&["c0", "c1"]);
-    let host = start(&runtime, &[&asker])?;
-    let plugin = runtime.plugin("10-asker").await?;
-    asker.go()?;
-    runtime.updates(1).await?;
-    wait_counted(&host, "asker", "queued", 2).await?;
-    runtime.set_update_answer(UpdateAnswer::Applied);
-    plugin.close();
-    let told = asker.told(2).await?;
-    assert!(
-        told[0].0 == "c0" && told[0].1.contains("session was lost"),
-        "{told:?}"
-    );
-    assert_eq!(told[1], fine("c1"));
-    Ok(())
-}
-
-#[tokio::test]
 async fn a_full_queue_refuses_and_what_it_holds_is_sent_in_order() -> Result<()> {
     let mut runtime = FakeRuntime::builder(Profile::newest()).build()?;
     let ids: Vec<String> = (0..QUEUE + 6).map(|n| format!("c{n}")).collect();
@@ -425,93 +246,5 @@ async fn a_full_queue_refuses_and_what_it_holds_is_sent_in_order() -> Result<()>
     assert_eq!(containers(&updates), ids[..QUEUE]);
     let told: Vec<_> = ids[..QUEUE].iter().map(|id| fine(id)).collect();
     assert_eq!(asker.told(QUEUE).await?, told);
-    Ok(())
-}
-
-#[tokio::test]
-async fn an_update_that_changes_nothing_is_told_without_asking_the_runtime() -> Result<()> {
-    let runtime = FakeRuntime::start(Profile::newest()).await?;
-    let asker = Asker::new("asker")?.in_create(&["", "c0"]);
-    let host = start(&runtime, &[&asker])?;
-    let mut told = asker.told(2).await?;
-    told.sort();
-    assert_eq!(told, ["", "c0"].map(fine));
-    assert_eq!(containers(&runtime.updates(1).await?), ["c0"]);
-    wait_counted(&host, "asker", "dropped", 1).await
-}
-
-#[tokio::test]
-async fn a_panic_over_a_result_counts_like_one_in_a_call() -> Result<()> {
-    let runtime = FakeRuntime::start(Profile::newest()).await?;
-    let asker = Asker::new("asker")?
-        .in_call(&json!({ "do": "update", "text": "c0", "times": 1 }))
-        .on_result(&json!({ "do": "panic", "text": "ouch" }));
-    let host = start(&runtime, &[&asker])?;
-    let plugin = runtime.plugin("10-asker").await?;
-    create_container(&plugin).await?;
-    let created_again = |component: &ComponentStatus| component.count("recreated") == Some(1);
-    let status = host
-        .wait_component("asker", "created again", created_again)
-        .await?;
-    assert_eq!(status.count("failures"), Some(1));
-    let error = status.last_error();
-    assert!(
-        error.is_some_and(|error| error.contains("ouch")),
-        "{error:?}"
-    );
-    assert!(plugin.is_connected());
-    Ok(())
-}
-
-#[tokio::test]
-async fn requests_are_answered_while_a_component_does_not_come_back_from_a_result() -> Result<()> {
-    let runtime = FakeRuntime::start(Profile::newest()).await?;
-    let asker = Asker::new("asker")?;
-    let hang = json!({ "do": "hang", "until": asker.signal() });
-    let asker = asker.in_create(&["c0"]).on_result(&hang);
-    let host = Host::builder()
-        .socket(runtime.socket())
-        .component(asker.component(10).set("timeout", "100ms"))
-        .start()?;
-    let plugin = runtime.plugin("10-asker").await?;
-    asker.told(1).await?;
-    create_container(&plugin).await?;
-    let status = host.wait_state("asker", State::Overdue).await?;
-    assert_eq!(
-        (status.count("late"), status.count("missed")),
-        (Some(1), Some(1))
-    );
-    asker.go()?;
-    host.wait_state("asker", State::Active).await?;
-    create_container(&plugin).await?;
-    assert_eq!(asker.record.calls_of("CreateContainer").len(), 1);
-    assert!(plugin.is_connected());
-    Ok(())
-}
-
-#[tokio::test]
-async fn the_call_after_an_overdue_result_has_all_of_its_time() -> Result<()> {
-    let request_timeout = Duration::from_secs(3);
-    let runtime = FakeRuntime::builder(Profile::newest()).request_timeout(request_timeout);
-    let mut runtime = runtime.build()?;
-    runtime.listen()?;
-    let asker = Asker::new("asker")?;
-    let hang = json!({ "do": "hang", "until": asker.signal() });
-    let asker = asker.in_create(&["c0"]).on_result(&hang);
-    let host = start(&runtime, &[&asker])?;
-    let plugin = runtime.plugin("10-asker").await?;
-    asker.told(1).await?;
-    let told = Instant::now();
-    // As long as a call may take at all: the time of the next one must not be less by that.
-    while told.elapsed() < request_timeout {
-        create_container(&plugin).await?;
-    }
-    host.wait_state("asker", State::Overdue).await?;
-    asker.go()?;
-    host.wait_state("asker", State::Active).await?;
-    create_container(&plugin).await?;
-    let status = host.wait_state("asker", State::Active).await?;
-    assert_eq!(status.count("late"), Some(1));
-    assert_eq!(asker.record.calls_of("CreateContainer").len(), 1);
     Ok(())
 }

@@ -8,29 +8,7 @@ use nri_device_injector::DeviceInjector;
 use nri_plugin_api::api::ContainerAdjustment;
 use nri_plugin_api::testing::{self, Harness, Outcome, json};
 
-const DEV: &str = "devices.noderesource.dev";
-const CDI: &str = "cdi-devices.noderesource.dev";
-const MNT: &str = "mounts.noderesource.dev";
-
-fn ask_in(
-    namespace: &str,
-    config: serde_json::Value,
-    key: &str,
-    value: &str,
-) -> Outcome<ContainerAdjustment> {
-    let mut injector = Harness::<DeviceInjector>::create(config).expect("the settings are fine");
-    let mut pod = testing::pod("p", [(key, value)]);
-    pod.namespace = namespace.to_owned();
-    match injector.create_container(&pod, &testing::container(&pod, "c0")) {
-        Outcome::Answer(response) => Outcome::Answer(response.adjust.unwrap_or_default()),
-        Outcome::Rejected(reason) => Outcome::Rejected(reason),
-        other => panic!("{value}: {other:?}"),
-    }
-}
-
-fn ask(config: serde_json::Value, key: &str, value: &str) -> Outcome<ContainerAdjustment> {
-    ask_in("default", config, key, value)
-}
+use crate::asking::{CDI, DEV, IOP, MNT, MPOL, NET, SCH, SYS, ask, ask_in};
 
 #[test]
 fn nothing_is_allowed_by_default_and_the_error_says_which_key_to_set() {
@@ -48,19 +26,6 @@ fn nothing_is_allowed_by_default_and_the_error_says_which_key_to_set() {
         assert!(reason.contains(setting), "{reason}");
         assert!(reason.contains("component \"test\""), "{reason}");
     }
-}
-
-#[test]
-fn cdi_devices_can_be_left_to_another_component() {
-    let config = json!({ "cdi_devices": false, "allow_devices": ["/dev/null"] });
-    for key in [CDI, "cdi-devices.nri.io/pod"] {
-        for value in ["- a.com/x=y", "this is no list"] {
-            let answer = ask(config.clone(), key, value).answer();
-            assert_eq!(answer, ContainerAdjustment::new(), "{key} {value}");
-        }
-    }
-    let answer = ask(config, DEV, "- path: /dev/null").answer();
-    assert_eq!(answer.linux.devices.len(), 1);
 }
 
 #[test]
@@ -253,7 +218,7 @@ fn namespaces_are_compared_whole() {
         "allow_namespaces": ["gpu-jobs", "team-*"],
         "allow_devices": ["*"],
     });
-    let ask = |namespace: &str, value: &str| ask_in(namespace, config.clone(), DEV, value);
+    let ask = |namespace: &str, value: &str| ask_in(namespace, config.clone(), &[(DEV, value)]);
     for namespace in ["gpu-jobs", "team-a"] {
         let adjustment = ask(namespace, "- path: /dev/null").answer();
         assert_eq!(adjustment.linux.devices.len(), 1, "{namespace}");
@@ -386,4 +351,53 @@ fn what_is_denied_is_left_out_and_logged_where_the_settings_say_so() {
         assert!(left_out[0].message.contains(part), "{part}: {logs:?}");
     }
     assert!(left_out[1].message.contains("allow_namespaces"), "{logs:?}");
+}
+
+#[test]
+fn only_what_is_listed_is_allowed() {
+    for (key, value, setting, rule, other) in [
+        (
+            IOP,
+            "class: IOPRIO_CLASS_BE",
+            "allow_io_priorities",
+            "IOPRIO_CLASS_BE",
+            "IOPRIO_CLASS_IDLE",
+        ),
+        (
+            SCH,
+            "policy: SCHED_BATCH",
+            "allow_scheduling_policies",
+            "SCHED_BATCH",
+            "SCHED_OTHER",
+        ),
+        (
+            NET,
+            "- hostIf: ens2",
+            "allow_network_devices",
+            "ens*",
+            "ens",
+        ),
+        (
+            SYS,
+            "net.core.somaxconn: 1",
+            "allow_sysctls",
+            "net.core.*",
+            "net.cor.*",
+        ),
+        (
+            MPOL,
+            "mode: MPOL_LOCAL",
+            "allow_memory_policies",
+            "MPOL_LOCAL",
+            "MPOL_DEFAULT",
+        ),
+    ] {
+        let answer = ask(json!({ setting: [rule] }), key, value).answer();
+        assert_ne!(answer, ContainerAdjustment::new(), "{key}");
+        for rules in [json!([]), json!([other])] {
+            let reason = ask(json!({ setting: rules }), key, value).rejection();
+            assert!(reason.contains(key), "{reason}");
+            assert!(reason.contains(setting), "{reason}");
+        }
+    }
 }
