@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use nri_node_files::Watcher;
 use nri_plugin_api::annotations::Annotation;
 use nri_plugin_api::api::{CDIDevice, User};
 use nri_plugin_api::cdi::DeviceName;
@@ -18,7 +19,7 @@ use crate::problems::Problems;
 use crate::runtime::{Capabilities, is_native};
 use crate::settings::{RawSettings, Settings};
 use crate::translate::Translator;
-use crate::watch::Watcher;
+use crate::watch;
 
 /// How long `create` waits for the files to be read. Folders of a network that does not answer must
 /// not keep the component from being there: without devices it says so.
@@ -46,7 +47,7 @@ impl Component for CdiInjector {
         let settings = Settings::check(&config, host.name())?;
         let catalog = Arc::new(Catalog::new(settings.folders.clone()));
         let reporter = Arc::new(Reporter::new(host.clone(), Arc::clone(&catalog)));
-        let watcher = Watcher::start(Arc::clone(&catalog), Arc::clone(&reporter), host.clone())
+        let watcher = watch::start(Arc::clone(&catalog), Arc::clone(&reporter), host.clone())
             .map_err(|error| Error::from(error).context("cannot watch the folders of CDI files"))?;
         catalog.wait_scanned(FIRST_SCAN);
         Ok(Self {

@@ -5,9 +5,9 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use nri_node_files::on_host;
 use nri_plugin_api::DeviceKind;
 
-use crate::settings::on_host;
 use crate::spec::DeviceNode;
 
 /// The permission bits of a mode.

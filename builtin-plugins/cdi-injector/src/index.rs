@@ -14,9 +14,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use nri_node_files::ReadError;
 use nri_plugin_api::cdi::{DeviceName, Kind};
 
-use crate::spec::{Device, FileStamp, LoadError, Spec, load};
+use crate::spec::{Device, FileStamp, Spec, load};
 
 /// How many files of a folder are read.
 const MAX_FILES: usize = 1_000;
@@ -291,7 +292,7 @@ fn read(path: &Path, limit: u64) -> (Outcome, bool) {
                 line: error.line(),
                 ..Problem::new(path, chain(&error))
             };
-            (Err(problem), !matches!(error, LoadError::Read(_)))
+            (Err(problem), error.is_lasting())
         }
     }
 }
@@ -309,7 +310,7 @@ fn shortened(mut text: String) -> String {
 fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Option<Problem>> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => None,
-        _ => Some(Problem::new(folder, chain(&LoadError::Read(error)))),
+        _ => Some(Problem::new(folder, chain(&ReadError::Io(error)))),
     };
     let mut names: Vec<OsString> = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
@@ -330,7 +331,7 @@ fn crashes_old_runtimes(kind: &Kind) -> bool {
 }
 
 /// Whether files of this name are read.
-pub(crate) fn is_spec(name: &OsStr) -> bool {
+fn is_spec(name: &OsStr) -> bool {
     [".json", ".yaml"]
         .iter()
         .any(|suffix| name.as_bytes().ends_with(suffix.as_bytes()))

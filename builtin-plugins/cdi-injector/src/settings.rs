@@ -1,7 +1,8 @@
 //! `[component.config]`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use nri_node_files::on_host;
 use nri_plugin_api::{ConfigMistakes, Error};
 use serde::Deserialize;
 
@@ -118,11 +119,6 @@ impl Settings {
             host_root: raw.host_root.clone(),
         })
     }
-}
-
-/// Where an absolute path of the host is for this process.
-pub(crate) fn on_host(host_root: &Path, path: &Path) -> PathBuf {
-    host_root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 #[cfg(test)]

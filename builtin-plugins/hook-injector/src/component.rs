@@ -3,14 +3,14 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use nri_node_files::Watcher;
 use nri_plugin_api::{Adjustment, Command, Component, CreateContainer, Error, Host};
 
 use crate::hook::Subject;
 use crate::loader::Loader;
 use crate::settings::{RawSettings, Settings};
 use crate::table::{ActiveHook, Current, Table};
-use crate::watch::Watcher;
-use crate::{commands, cri_o, inject, report, subject};
+use crate::{commands, cri_o, inject, report, subject, watch};
 
 /// How many hooks a line of the log names.
 const MAX_LOGGED: usize = 16;
@@ -39,7 +39,8 @@ impl Component for HookInjector {
         report::start(&table, &host);
         let current = Arc::new(Current::new(table));
         let watcher = if settings.watch {
-            Some(Watcher::start(loader, Arc::clone(&current), host.clone())?)
+            let started = watch::start(loader, Arc::clone(&current), host.clone());
+            Some(started.map_err(|error| Error::from(error).context("cannot watch hook files"))?)
         } else {
             None
         };

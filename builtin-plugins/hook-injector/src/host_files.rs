@@ -1,19 +1,16 @@
 //! Looks at the host's files, wherever the root of the host is for this process.
-//!
-//! Nothing here waits for anybody: pipes, sockets and devices are told from files before they are
-//! read.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+use nri_node_files::{ReadError, on_host};
 
 /// How long a hook file may be, in bytes: some hundred times the usual.
 const MAX_FILE: u64 = 256 << 10;
@@ -31,14 +28,10 @@ pub(crate) enum FileError {
     Gone,
     #[error("the symbolic link leads to nothing")]
     Dangling,
-    #[error("it is {0}, not a file")]
-    NotAFile(&'static str),
-    #[error("it is longer than {MAX_FILE} bytes")]
-    TooLong,
     #[error("it is not UTF-8")]
     NotUtf8 { line: usize },
-    #[error("it cannot be read")]
-    Io(#[source] io::Error),
+    #[error(transparent)]
+    Read(ReadError),
 }
 
 /// What a path of the host leads to.
@@ -70,7 +63,7 @@ impl HostFiles {
 
     /// Where a path of the host is for this process.
     pub(crate) fn here(&self, path: &Path) -> PathBuf {
-        self.root.join(path.strip_prefix("/").unwrap_or(path))
+        on_host(&self.root, path)
     }
 
     /// The names in a folder that end in `.json`.
@@ -101,10 +94,15 @@ impl HostFiles {
     /// It is not there, no regular file, too long, or no text.
     pub(crate) fn read(&self, path: &Path) -> Result<String, FileError> {
         let path = self.here(path);
-        let bytes = read_bytes(&path).map_err(|error| match error {
-            // A link that leads nowhere, or a file that was removed meanwhile?
-            FileError::Gone if fs::symlink_metadata(&path).is_ok() => FileError::Dangling,
-            other => other,
+        let bytes = nri_node_files::read(&path, MAX_FILE).map_err(|error| match error {
+            ReadError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                // A link that leads nowhere, or a file that was removed meanwhile?
+                match fs::symlink_metadata(&path) {
+                    Ok(_) => FileError::Dangling,
+                    Err(_) => FileError::Gone,
+                }
+            }
+            other => FileError::Read(other),
         })?;
         String::from_utf8(bytes).map_err(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -151,44 +149,4 @@ impl HostFiles {
         }
         Err(Errno::EAGAIN.into())
     }
-}
-
-fn read_bytes(path: &Path) -> Result<Vec<u8>, FileError> {
-    let io_error = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => FileError::Gone,
-        _ => FileError::Io(error),
-    };
-    // Before it is opened, which for a device can mean something.
-    require_file(&fs::metadata(path).map_err(io_error)?)?;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)
-        .map_err(io_error)?;
-    // Once more: it may be another one by now.
-    require_file(&file.metadata().map_err(io_error)?)?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1)
-        .read_to_end(&mut bytes)
-        .map_err(io_error)?;
-    if u64::try_from(bytes.len()).is_ok_and(|len| len > MAX_FILE) {
-        return Err(FileError::TooLong);
-    }
-    Ok(bytes)
-}
-
-fn require_file(metadata: &fs::Metadata) -> Result<(), FileError> {
-    let kind = metadata.file_type();
-    if kind.is_file() {
-        return Ok(());
-    }
-    Err(FileError::NotAFile(if kind.is_dir() {
-        "a folder"
-    } else if kind.is_fifo() {
-        "a named pipe"
-    } else if kind.is_socket() {
-        "a socket"
-    } else {
-        "a device"
-    }))
 }

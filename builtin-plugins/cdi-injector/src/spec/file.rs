@@ -1,10 +1,11 @@
 //! Reads one file, whatever is in its place.
 
-use std::fs::{self, File, FileType, Metadata, OpenOptions};
-use std::io::{self, Read as _};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+
+use nri_node_files::ReadError;
 
 use super::{ParseError, Spec};
 
@@ -12,20 +13,11 @@ use super::{ParseError, Spec};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// It cannot be opened or read.
-    #[error("cannot be read")]
-    Read(#[from] io::Error),
-    /// It is no regular file.
-    #[error("is {0}, not a file")]
-    NotRegular(&'static str),
-    /// It is larger than files may be.
-    #[error("is larger than {limit} bytes")]
-    TooLarge {
-        /// How large a file may be.
-        limit: u64,
-    },
+    /// It cannot be read, or is none that is.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// It is not UTF-8.
-    #[error("is not UTF-8")]
+    #[error("it is not UTF-8")]
     NotText,
     /// It is no CDI file.
     #[error(transparent)]
@@ -33,6 +25,11 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// Whether it comes to the same until the file changes.
+    pub(crate) fn is_lasting(&self) -> bool {
+        !matches!(self, Self::Read(ReadError::Io(_)))
+    }
+
     /// Where the problem is, counted from 1, as far as that is known.
     pub fn line(&self) -> Option<u64> {
         match self {
@@ -82,33 +79,7 @@ impl FileStamp {
 ///
 /// It cannot be read, is no regular file, is too large, or is no CDI file.
 pub fn load(path: &Path, limit: u64) -> Result<Spec, LoadError> {
-    // Looked at before it is opened: to open a device can do something.
-    check_regular(fs::metadata(path)?.file_type())?;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)?;
-    check_regular(file.metadata()?.file_type())?;
-    let text = String::from_utf8(read(&file, limit)?).map_err(|_| LoadError::NotText)?;
+    let bytes = nri_node_files::read(path, limit)?;
+    let text = String::from_utf8(bytes).map_err(|_| LoadError::NotText)?;
     Ok(Spec::parse(&text)?)
-}
-
-fn read(file: &File, limit: u64) -> Result<Vec<u8>, LoadError> {
-    let mut bytes = Vec::new();
-    let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    match u64::try_from(read) {
-        Ok(read) if read <= limit => Ok(bytes),
-        _ => Err(LoadError::TooLarge { limit }),
-    }
-}
-
-fn check_regular(kind: FileType) -> Result<(), LoadError> {
-    let what = match kind {
-        kind if kind.is_file() => return Ok(()),
-        kind if kind.is_dir() => "a folder",
-        kind if kind.is_fifo() => "a FIFO",
-        kind if kind.is_socket() => "a socket",
-        _ => "a device",
-    };
-    Err(LoadError::NotRegular(what))
 }

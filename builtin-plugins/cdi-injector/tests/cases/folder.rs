@@ -156,3 +156,9 @@ pub(crate) fn try_edits(edits: &str, settings: &Value) -> Outcome<ContainerAdjus
     let node = Node::with(&[("a.yaml", &file("1.1.0", edits))]);
     node.injector(settings).ask(&["acme.com/dev=d"])
 }
+
+/// The variables, each as it is set.
+pub(crate) fn env(adjustment: &ContainerAdjustment) -> Vec<String> {
+    let text = |env: &api::KeyValue| format!("{}={}", env.key, env.value);
+    adjustment.env.iter().map(text).collect()
+}
