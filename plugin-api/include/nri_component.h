@@ -232,6 +232,15 @@ typedef struct nrih_host {
   const void *(*get_interface)(void *ctx, const char *id, size_t len);
 } nrih_host;
 
+/*
+ * Flags of nrih_create_args: nothing but a trial. The instance is destroyed
+ * straight after create, in a process that is there for nothing else, and
+ * another one of the same name may be serving meanwhile. create says what is
+ * wrong with the configuration, as ever, and leaves alone what others would
+ * notice: a socket that it listens on, a device that it claims.
+ */
+#define NRIH_CREATE_TRIAL 0x00000001u
+
 typedef struct nrih_create_args {
   uint32_t struct_size;
   uint32_t index;     /* 0 to 99, as the runtime sees it */
@@ -241,7 +250,7 @@ typedef struct nrih_create_args {
                          none); TOML dates and times are strings in it */
   size_t config_len;
   uint32_t log_level; /* the most talkative NRIH_LOG_... that is kept */
-  uint32_t reserved;  /* 0 */
+  uint32_t flags;     /* NRIH_CREATE_...; ignore those that you do not know */
 } nrih_create_args;
 
 typedef struct nrih_request {

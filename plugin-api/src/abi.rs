@@ -77,6 +77,12 @@ pub mod flags {
     pub const MAY_IGNORE: u32 = 0x0000_ffff;
 }
 
+/// Flags of [`CreateArgs`] (`NRIH_CREATE_...`). A component ignores those that it does not know.
+pub mod create_flags {
+    /// The instance is destroyed straight after `create`.
+    pub const TRIAL: u32 = 0x0000_0001;
+}
+
 /// The ELF note of a component, as it stands in the file.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -157,8 +163,8 @@ pub struct CreateArgs {
     pub config_len: usize,
     /// The most talkative level that the host keeps, see [`log_level`].
     pub log_level: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// See [`create_flags`].
+    pub flags: u32,
 }
 
 /// `nrih_request`: one call.

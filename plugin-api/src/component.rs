@@ -52,7 +52,8 @@ pub trait Component: Sized + 'static {
     /// The commands of its own: `nri-host component NAME COMMAND ARGS...`.
     const COMMANDS: &'static [Command<Self>] = &[];
 
-    /// Makes an instance. The host waits 5 s for it.
+    /// Makes an instance. The host waits 5 s for it. `nri-host check` makes one, too, to learn what is
+    /// wrong with the configuration; [`Host::is_trial`] tells.
     ///
     /// # Errors
     ///

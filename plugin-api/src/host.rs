@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use protobuf::Message;
 
-use crate::abi::Status;
+use crate::abi::{Status, create_flags};
 use crate::adjust::Updates;
 use crate::api;
 use crate::export::HostFunctions;
@@ -27,6 +27,8 @@ struct Inner {
     index: u32,
     /// The most talkative level that the host keeps.
     log_level: u32,
+    /// See [`create_flags`].
+    flags: u32,
     /// Cleared when the instance ends: the host wants no call after that.
     alive: AtomicBool,
     last_update: AtomicU64,
@@ -51,7 +53,13 @@ pub enum UpdateError {
 }
 
 impl Host {
-    pub(crate) fn new(functions: HostFunctions, name: String, index: u32, log_level: u32) -> Self {
+    pub(crate) fn new(
+        functions: HostFunctions,
+        name: String,
+        index: u32,
+        log_level: u32,
+        flags: u32,
+    ) -> Self {
         let (alive, last_update) = (AtomicBool::new(true), AtomicU64::new(0));
         Self {
             inner: Arc::new(Inner {
@@ -59,6 +67,7 @@ impl Host {
                 name,
                 index,
                 log_level,
+                flags,
                 alive,
                 last_update,
             }),
@@ -73,6 +82,15 @@ impl Host {
     /// The index of this instance, 0 to 99: plugins are called in this order.
     pub fn index(&self) -> u32 {
         self.inner.index
+    }
+
+    /// Whether the instance is only made to see whether it can be, as by `nri-host check`.
+    ///
+    /// It is dropped straight after [`Component::create`](crate::Component::create), in a process that
+    /// is there for nothing else, and another one of the same name may be serving meanwhile: leave
+    /// alone what others would notice, such as a socket that the component listens on.
+    pub fn is_trial(&self) -> bool {
+        self.inner.flags & create_flags::TRIAL != 0
     }
 
     /// Lets the calling thread log as this instance until the returned guard is dropped.

@@ -10,7 +10,7 @@ use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use nri_plugin_api::abi::{self, Method, Status, flags, log_level};
+use nri_plugin_api::abi::{self, Method, Status, create_flags, flags, log_level};
 
 const HEADER: &str = include_str!("../include/nri_component.h");
 
@@ -49,7 +49,7 @@ fn expected_structs() -> Expectations {
         struct_size, abi_major, abi_minor, ctx, log, reply, update_containers, get_interface,
     });
     expect_layout!(expected, abi::CreateArgs = "nrih_create_args" {
-        struct_size, index, name, name_len, config, config_len, log_level, reserved,
+        struct_size, index, name, name_len, config, config_len, log_level, flags,
     });
     expect_layout!(expected, abi::Request = "nrih_request" {
         struct_size, method, token, deadline_ns, method_name, method_name_len, payload, payload_len,
@@ -102,7 +102,7 @@ fn c_method_name(method: Method) -> String {
 }
 
 fn expected_constants() -> Expectations {
-    let numbers: [(&str, i128); 22] = [
+    let numbers: [(&str, i128); 23] = [
         ("NRIH_ABI_MAJOR", abi::ABI_MAJOR.into()),
         ("NRIH_ABI_MINOR", abi::ABI_MINOR.into()),
         ("NRIH_MAGIC", abi::MAGIC.into()),
@@ -116,6 +116,7 @@ fn expected_constants() -> Expectations {
         ("NRIH_DEAD", Status::DEAD.0.into()),
         ("NRIH_FLAG_GO_RUNTIME", flags::GO_RUNTIME.into()),
         ("NRIH_FLAG_ONE_INSTANCE", flags::ONE_INSTANCE.into()),
+        ("NRIH_CREATE_TRIAL", create_flags::TRIAL.into()),
         ("NRIH_FLAG_PANIC_ABORT", flags::PANIC_ABORT.into()),
         ("NRIH_FLAG_OWN_PROCESS", flags::OWN_PROCESS.into()),
         ("NRIH_LOG_ERROR", log_level::ERROR.into()),

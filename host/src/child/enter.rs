@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt as _;
 
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
@@ -23,6 +24,16 @@ pub(super) struct Stage {
     pub(super) file: File,
     /// Where it reports.
     pub(super) reporter: Reporter,
+}
+
+impl Stage {
+    /// The whole file. Leaves the offset alone, which is the parent's too.
+    pub(super) fn read(&self) -> io::Result<Vec<u8>> {
+        let len = usize::try_from(self.file.metadata()?.len()).map_err(io::Error::other)?;
+        let mut bytes = vec![0; len];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        Ok(bytes)
+    }
 }
 
 /// Cuts the child off from all but its job.

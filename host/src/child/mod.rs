@@ -12,6 +12,7 @@
 //!
 //! The child has no other descriptors, leads a process group of its own, and dies with its parent.
 
+mod create;
 mod enter;
 mod probe;
 mod report;
@@ -23,16 +24,20 @@ use std::fmt;
 use clap::{Args, ValueEnum};
 use thiserror::Error;
 
+pub use create::{Trial, TrialError};
 pub use enter::EnterError;
 pub use probe::{ProbeError, Refusal};
 pub use report::Report;
-pub use start::{End, Ended, StartError, start};
+pub use start::{End, Ended, StartError, THIS_PROGRAM, start};
 
 /// What a child is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Job {
     /// Load the file as the daemon would. Reports `Result<(), Refusal>`.
     Probe,
+    /// Make an instance as the [`Trial`] in the file says, and end it. Reports
+    /// `Result<(), NotCreated>`.
+    Create,
 }
 
 /// As on the child's command line.
@@ -40,6 +45,7 @@ impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Probe => "probe",
+            Self::Create => "create",
         })
     }
 }
@@ -62,6 +68,8 @@ pub enum ChildError {
     Enter(#[from] EnterError),
     /// A probe came to no verdict.
     Probe(#[from] ProbeError),
+    /// Nor did a trial.
+    Create(#[from] TrialError),
 }
 
 /// What the child does, from its start to its end.
@@ -73,6 +81,7 @@ pub fn run(args: &ChildArgs) -> Result<(), ChildError> {
     let stage = enter::enter(args.parent)?;
     match args.job {
         Job::Probe => probe::probe(stage)?,
+        Job::Create => create::create(stage)?,
     }
     Ok(())
 }

@@ -1,8 +1,6 @@
 //! The job of a probe: to load a library where nothing is lost if that ends the process.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::thread;
 
 use serde::{Deserialize, Serialize};
@@ -42,8 +40,8 @@ pub struct Refusal {
 }
 
 pub(super) fn probe(stage: Stage) -> Result<(), ProbeError> {
+    let contents = inspect_bytes(&stage.read().map_err(ProbeError::Read)?)?;
     let Stage { file, mut reporter } = stage;
-    let contents = inspect_bytes(&read(&file).map_err(ProbeError::Read)?)?;
     // The daemon loads on a thread as well: a constructor gets the same stack.
     thread::Builder::new()
         .spawn(move || {
@@ -59,12 +57,4 @@ pub(super) fn probe(stage: Stage) -> Result<(), ProbeError> {
         .join()
         .expect("nothing in the closure panics")
         .map_err(ProbeError::Report)
-}
-
-/// Leaves the offset alone, which is the parent's too.
-fn read(file: &File) -> io::Result<Vec<u8>> {
-    let len = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
-    let mut bytes = vec![0; len];
-    file.read_exact_at(&mut bytes, 0)?;
-    Ok(bytes)
 }

@@ -24,13 +24,16 @@ use super::stream::Stream;
 use super::{Job, Report};
 use crate::crash;
 
+/// The running binary.
+pub const THIS_PROGRAM: &str = "/proc/self/exe";
 /// How long a child may take until component code begins. All before that is our own, so only a
 /// machine that is very busy takes long.
 const BEGIN_LIMIT: Duration = Duration::from_secs(30);
 /// How much is kept of what a child prints: the end of it.
 const MAX_OUTPUT: usize = 1024;
-/// The most that a child can report.
-const MAX_REPORT: usize = 64 << 10;
+/// The most that a child can report: as many mistakes as are kept of a configuration, each as long as
+/// it may be.
+const MAX_REPORT: usize = 2 << 20;
 
 /// Why there is no child: the system is short of something. It says nothing about the component.
 #[derive(Debug, Error)]

@@ -9,7 +9,7 @@ use super::CommonArgs;
 use super::output::{print, tell};
 use crate::chain;
 use crate::component::inspect::inspect;
-use crate::component::trials::Trials;
+use crate::component::trials::{Objection, Trials};
 use crate::config::{ComponentConfig, Config, Loaded};
 use crate::exit::ExitReason;
 
@@ -18,7 +18,8 @@ pub(super) const ABOUT: &str = "\
 Check configuration and libraries; connect to nothing
 
 Tells every mistake of all files with file, line and key; any of them makes the exit status 78.
-Libraries are loaded in a process apart.";
+Components say what is wrong with their own configuration: an instance of each is made and ended, in a
+process apart.";
 
 /// Arguments of `check`.
 #[derive(Clone, Debug, Args)]
@@ -29,9 +30,9 @@ pub(super) struct CheckArgs {
     effective: bool,
 }
 
-/// Checks the configuration and all libraries that it names. Each is also loaded, in a throw-away
-/// process, as its constructors could break it; no other code of a component runs, and nothing is
-/// connected. Any mistake makes the result [`ExitReason::BadConfig`].
+/// Checks the configuration and all libraries that it names. Each is also loaded, and an instance of
+/// each component made and ended, in throw-away processes; nothing is connected. Any mistake makes the
+/// result [`ExitReason::BadConfig`].
 pub(super) fn check(common: &CommonArgs, args: &CheckArgs, out: &mut dyn Write) -> ExitReason {
     let (loaded, effective) = common.load_effective();
     // Standard output is TOML then, and standard error tells what is wrong.
@@ -124,6 +125,30 @@ impl Report {
                 inspected.path.display()
             ));
             return;
+        }
+        if let Err(objection) = trials.create(component) {
+            match objection {
+                Objection::Config(mistakes) => {
+                    for mistake in mistakes {
+                        let at = component.locate(&mistake.key);
+                        let name = &component.name;
+                        self.mistake(format_args!("{at}: component {name:?}: {mistake}"));
+                    }
+                    return;
+                }
+                Objection::Broken(reason) => {
+                    self.mistake(format_args!(
+                        "{place}: {}: {reason}",
+                        inspected.path.display()
+                    ));
+                    return;
+                }
+                // What it needs may be in use by the daemon.
+                Objection::NotNow(reason) => self.warning(format_args!(
+                    "{place}: {}: no instance could be made to check its configuration: {reason}",
+                    inspected.path.display()
+                )),
+            }
         }
         self.sound += 1;
         self.fine(format_args!(

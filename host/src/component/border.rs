@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use nri_plugin_api::abi::{
     CreateArgs, METHODS_ID, Method, MethodsInterface, Request, Status, UPDATE_RESULT_ID,
-    UpdateResultInterface, log_level,
+    UpdateResultInterface, create_flags, log_level,
 };
+use serde::{Deserialize, Serialize};
 use tracing::level_filters::LevelFilter;
 
 use super::context::{ConfigError, Context, MAX_REPLY, Replied, Reply};
@@ -26,7 +27,7 @@ use crate::runtime::shape::Shape;
 use crate::runtime::update::normal_synchronization;
 
 /// Why there is no instance.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NotCreated {
     /// The component says: not now. Or the system is short of something.
     TryLater(String),
@@ -40,7 +41,7 @@ pub enum NotCreated {
 }
 
 /// What an instance is made of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Blueprint {
     /// Name in the configuration.
     pub name: String,
@@ -86,6 +87,19 @@ pub struct Handled {
 }
 
 impl Instance {
+    /// Makes an instance and ends it, to see whether it can be made.
+    ///
+    /// # Errors
+    ///
+    /// What the component said against it.
+    pub fn try_create(library: &Arc<Library>, blueprint: &Blueprint) -> Result<(), NotCreated> {
+        let plugin = plugin_name(blueprint.index, &blueprint.name);
+        let outbox = Arc::new(Outbox::new(plugin, Arc::default()));
+        let flags = create_flags::TRIAL;
+        let health = Arc::default();
+        Self::make(library, blueprint, flags, &outbox, &health, &mut None).map(drop)
+    }
+
     /// Calls `create`. `outbox` takes the instance's updates, `health` what it says of itself; `spare`
     /// keeps the context of one that failed, for the next.
     ///
@@ -95,6 +109,17 @@ impl Instance {
     pub fn create(
         library: &Arc<Library>,
         blueprint: &Blueprint,
+        outbox: &Arc<Outbox>,
+        health: &Arc<LastHealth>,
+        spare: &mut Option<&'static Context>,
+    ) -> Result<Self, NotCreated> {
+        Self::make(library, blueprint, 0, outbox, health, spare)
+    }
+
+    fn make(
+        library: &Arc<Library>,
+        blueprint: &Blueprint,
+        flags: u32,
         outbox: &Arc<Outbox>,
         health: &Arc<LastHealth>,
         spare: &mut Option<&'static Context>,
@@ -110,7 +135,7 @@ impl Instance {
             config: blueprint.config.as_ptr(),
             config_len: blueprint.config.len(),
             log_level: kept_log_level(),
-            reserved: 0,
+            flags,
         };
         let mut instance = std::ptr::null_mut();
         let identity = blueprint.identity(&library.digest);

@@ -124,14 +124,18 @@ pub enum Problem {
         valid_up_to: usize,
     },
     /// The text is not TOML.
-    #[error("is not valid TOML: {message}")]
+    #[error("is not valid TOML (column {column}): {message}")]
     Syntax {
+        /// The character of the line, counted from 1.
+        column: usize,
         /// What the parser says, without the text of the line.
         message: String,
     },
     /// There is no such key here.
-    #[error("unknown key{}", hint(.nearest.as_deref()))]
+    #[error("unknown key{}", instead(.known, *.nearest))]
     UnknownKey {
+        /// The keys that are.
+        known: Vec<&'static str>,
         /// The known key that was probably meant.
         nearest: Option<&'static str>,
     },
@@ -306,6 +310,13 @@ impl fmt::Display for Oddity {
             Self::NothingToDisable => f.write_str("switches off a component that no file defines"),
             Self::NoComponents => f.write_str("no component is configured"),
         }
+    }
+}
+
+fn instead(known: &[&str], nearest: Option<&str>) -> String {
+    match nearest {
+        Some(_) => hint(nearest),
+        None => format!(" (expected one of {})", known.join(", ")),
     }
 }
 

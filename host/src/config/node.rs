@@ -109,6 +109,8 @@ impl Node {
 /// password.
 pub(super) struct SyntaxError {
     pub(super) location: Location,
+    /// The character of the line, counted from 1.
+    pub(super) column: usize,
     pub(super) message: String,
 }
 
@@ -118,9 +120,15 @@ pub(super) fn parse(file: &Arc<Path>, text: &str) -> (Node, Vec<SyntaxError>) {
     let lines = Lines::of(file, text);
     let errors = errors
         .into_iter()
-        .map(|error| SyntaxError {
-            location: lines.locate(error.span().unwrap_or_default()),
-            message: error.message().to_owned(),
+        .map(|error| {
+            let span = error.span().unwrap_or_default();
+            let before = &text[..text.floor_char_boundary(span.start)];
+            let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+            SyntaxError {
+                column: before[line_start..].chars().count() + 1,
+                location: lines.locate(span),
+                message: error.message().to_owned(),
+            }
         })
         .collect();
     let root = Node {

@@ -96,6 +96,7 @@ impl RawConfig {
                 location: error.location,
                 key: String::new(),
                 problem: Problem::Syntax {
+                    column: error.column,
                     message: error.message,
                 },
             })
@@ -144,18 +145,20 @@ impl RawConfig {
                     continue;
                 }
                 ("runtime" | "host", Role::DropIn) => Problem::NotInDropIn,
-                _ => Problem::UnknownKey {
-                    nearest: match role {
-                        Role::Main => nearest(&key, keys::MAIN.into_iter()),
-                        Role::DropIn => nearest(&key, ["component"].into_iter()),
-                    },
-                },
+                _ => {
+                    let known = role.tables();
+                    Problem::UnknownKey {
+                        known: known.to_vec(),
+                        nearest: nearest(&key, known.iter().copied()),
+                    }
+                }
             };
             // What was meant to be a component costs that component, not the host.
             let lost_component = matches!(
                 problem,
                 Problem::UnknownKey {
-                    nearest: Some("component")
+                    nearest: Some("component"),
+                    ..
                 }
             );
             let mistake = Mistake {
@@ -328,6 +331,14 @@ enum Found {
 }
 
 impl Role {
+    /// What such a file may hold.
+    fn tables(self) -> &'static [&'static str] {
+        match self {
+            Self::Main => &keys::MAIN,
+            Self::DropIn => &["component"],
+        }
+    }
+
     fn scope(self, file: &Arc<Path>) -> Scope {
         match self {
             Self::Main => Scope::Host,

@@ -70,8 +70,11 @@ impl<'a> Reader<'a> {
     fn note_unknown(&mut self, known: &[&'static str]) {
         for (key, value) in self.table {
             if !known.contains(&key.as_str()) {
-                let nearest = nearest(key, known.iter().copied());
-                self.note(&value.location, key, Problem::UnknownKey { nearest });
+                let problem = Problem::UnknownKey {
+                    known: known.to_vec(),
+                    nearest: nearest(key, known.iter().copied()),
+                };
+                self.note(&value.location, key, problem);
             }
         }
     }

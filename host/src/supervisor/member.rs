@@ -189,8 +189,7 @@ impl Member {
     /// A mistake that the component found in its configuration, with file and line.
     fn config_mistake(&self, mistake: &ConfigError) -> String {
         let at = self.config.locate(&mistake.key);
-        let dot = if mistake.key.is_empty() { "" } else { "." };
-        format!("{at}: config{dot}{}: {}", mistake.key, mistake.message)
+        format!("{at}: {mistake}")
     }
 
     /// The component handles Synchronize and what it knows may be wrong.

@@ -39,7 +39,7 @@ pub(crate) fn configured(config: &str) -> Workshop {
 }
 
 /// Checks the configuration. Returns the exit status, and the lines with the folder left out.
-fn check(workshop: &Workshop) -> (Option<i32>, Vec<String>) {
+pub(crate) fn check(workshop: &Workshop) -> (Option<i32>, Vec<String>) {
     let config = workshop.path("nri-host.toml").display().to_string();
     let output = nri_host(&["check", "--config", &config]);
     let folder = fs::canonicalize(workshop.path("")).expect("the folder is there");

@@ -64,6 +64,12 @@ int32_t handle(void *instance, const nrih_request *request) {
 }
 void destroy(void *instance) { (void)instance; }
 
+#ifdef CREATE
+int32_t CREATE(const nrih_host *host, const nrih_create_args *args, void **instance);
+#else
+#define CREATE create
+#endif
+
 #ifdef GET_INTERFACE
 const void *GET_INTERFACE(const char *id, size_t len);
 #else
@@ -73,7 +79,7 @@ const void *GET_INTERFACE(const char *id, size_t len);
 #ifndef NO_DESCRIPTOR
 const nrih_component nrih_component_v1 = {
   MAGIC, STRUCT_SIZE, MAJOR, NRIH_ABI_MINOR, DESCRIPTOR_FLAGS, 0,
-  DESCRIPTOR_ID, DESCRIPTOR_VERSION, METHODS, create, HANDLE, destroy, GET_INTERFACE
+  DESCRIPTOR_ID, DESCRIPTOR_VERSION, METHODS, CREATE, HANDLE, destroy, GET_INTERFACE
 };
 #endif
 

@@ -13,3 +13,4 @@ mod manners;
 mod notes;
 mod own_commands;
 mod probe;
+mod trial;

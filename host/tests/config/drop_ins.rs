@@ -190,7 +190,7 @@ fn an_unreadable_drop_in_is_told_and_costs_nothing_else() {
     assert_eq!(broken(&loaded), [(None, None); 6]);
     let mistakes = files.mistakes();
     assert!(
-        mistakes[0].starts_with("conf.d/50.toml:1: is not valid TOML: "),
+        mistakes[0].starts_with("conf.d/50.toml:1: is not valid TOML (column 4): "),
         "{mistakes:?}"
     );
     assert_eq!(

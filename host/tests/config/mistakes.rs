@@ -99,7 +99,8 @@ fn mistakes_in_the_quarantine_are_told_by_their_own_key() {
              (expected an integer from 0 to 100)",
             "nri-host.toml:10: component \"a\": quarantine.window: \"2h\" is out of range \
              (expected 1ms to 1h)",
-            "nri-host.toml:11: component \"a\": quarantine.time: unknown key",
+            "nri-host.toml:11: component \"a\": quarantine.time: unknown key \
+             (expected one of failures, window)",
             "nri-host.toml:16: component \"b\": quarantine: wrong type: found an integer \
              (expected a table)",
             "nri-host.toml:21: component \"c\": quarantine.failures: -1 is out of range \
@@ -271,7 +272,7 @@ fn a_main_file_that_is_not_toml_brings_no_further_complaints() {
     let mistakes = files.mistakes();
     assert_eq!(mistakes.len(), 2, "{mistakes:?}");
     assert!(
-        mistakes[0].starts_with("nri-host.toml:2: is not valid TOML: "),
+        mistakes[0].starts_with("nri-host.toml:2: is not valid TOML (column 12): "),
         "{mistakes:?}"
     );
     assert!(
@@ -333,7 +334,10 @@ fn odd_keys_cannot_write_to_the_terminal() {
     let files = Files::new("[host]\n\"\\u001b[31m\" = 1\n");
     assert_eq!(
         files.mistakes(),
-        ["nri-host.toml:2: \\u{1b}[31m: unknown key"]
+        [
+            "nri-host.toml:2: \\u{1b}[31m: unknown key (expected one of component_dirs, \
+             runtime_dir, state_dir, fail_exempt_namespaces, log)"
+        ]
     );
 }
 

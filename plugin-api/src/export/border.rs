@@ -47,6 +47,7 @@ struct Args<'a> {
     index: u32,
     config: &'a [u8],
     log_level: u32,
+    flags: u32,
 }
 
 impl<'a> Args<'a> {
@@ -66,6 +67,7 @@ impl<'a> Args<'a> {
         Some(Self {
             index: read_field!(args, size, CreateArgs, index)?,
             log_level: read_field!(args, size, CreateArgs, log_level)?,
+            flags: read_field!(args, size, CreateArgs, flags)?,
             // SAFETY: the caller vouches for both texts.
             name: unsafe { bytes(name, name_len) },
             // SAFETY: as above.
@@ -96,7 +98,7 @@ pub(super) unsafe extern "C" fn create<T: Exported>(
         return Status::FAILED;
     }
     let name = String::from_utf8_lossy(args.name).into_owned();
-    let host = Host::new(functions, name, args.index, args.log_level);
+    let host = Host::new(functions, name, args.index, args.log_level, args.flags);
     logging::start(&host);
     match create::create::<T>(&host, args.config) {
         Ok(component) => {

@@ -68,7 +68,7 @@ fn args() -> CreateArgs {
         config: b"{}".as_ptr(),
         config_len: 2,
         log_level: 5,
-        reserved: 0,
+        flags: 0,
     }
 }
 

@@ -70,6 +70,7 @@ pub(super) struct Identity<'a> {
     pub(super) name: &'a str,
     pub(super) index: u32,
     pub(super) log_level: u32,
+    pub(super) flags: u32,
 }
 
 impl Instance {
@@ -89,7 +90,7 @@ impl Instance {
             config: config.as_ptr(),
             config_len: config.len(),
             log_level: identity.log_level,
-            reserved: 0,
+            flags: identity.flags,
         };
         let create = descriptor.create.expect("the SDK fills in every function");
         let mut instance = std::ptr::null_mut();

@@ -45,7 +45,7 @@ pub use samples::{container, pod};
 /// Configurations.
 pub use serde_json::{Value, json};
 
-use crate::abi::{Method, Status};
+use crate::abi::{Method, Status, create_flags};
 use crate::api;
 use crate::export::{Exported, descriptor};
 use crate::health::Health;
@@ -61,6 +61,7 @@ pub struct Setup {
     name: String,
     index: u32,
     log_level: LogLevel,
+    is_trial: bool,
 }
 
 impl Default for Setup {
@@ -69,6 +70,7 @@ impl Default for Setup {
             name: "test".to_owned(),
             index: 10,
             log_level: LogLevel::Trace,
+            is_trial: false,
         }
     }
 }
@@ -100,6 +102,13 @@ impl Setup {
         self
     }
 
+    /// Tells the instance that it is only made to see whether it can be.
+    #[must_use]
+    pub fn trial(mut self) -> Self {
+        self.is_trial = true;
+        self
+    }
+
     /// Creates the instance.
     ///
     /// # Errors
@@ -110,6 +119,11 @@ impl Setup {
             name: &self.name,
             index: self.index,
             log_level: self.log_level.number(),
+            flags: if self.is_trial {
+                create_flags::TRIAL
+            } else {
+                0
+            },
         };
         let instance = Instance::create(descriptor::<T>(), identity, &config.to_string())?;
         Ok(Harness {

@@ -1,6 +1,6 @@
 //! Mistakes in a configuration are told by key.
 
-use nri_plugin_api::testing::{CreateFailure, FailureKind, Harness, Value, json};
+use nri_plugin_api::testing::{CreateFailure, FailureKind, Harness, Setup, Value, json};
 use nri_plugin_api::{Component, ConfigMistakes, Error, Host, NoConfig};
 use serde::Deserialize;
 
@@ -134,4 +134,28 @@ fn a_component_without_configuration_refuses_any_key() {
     drop(Harness::<Plain>::create(json!({})).unwrap());
     let failure = Harness::<Plain>::create(json!({ "x": 1 })).unwrap_err();
     assert_eq!(failure.mistakes[0].key, "x");
+}
+
+struct Careful;
+
+#[nri_plugin_api::component(id = "com.example.careful", no_export)]
+impl Component for Careful {
+    type Config = NoConfig;
+
+    fn create(_: NoConfig, host: Host) -> Result<Self, Error> {
+        match host.is_trial() {
+            true => Err(Error::failed("a trial")),
+            false => Ok(Self),
+        }
+    }
+}
+
+#[test]
+fn an_instance_knows_whether_it_is_a_trial() {
+    let create = |setup: Setup| {
+        let created = setup.create::<Careful>(&json!({}));
+        created.map(drop).map_err(|failure| failure.message)
+    };
+    assert_eq!(create(Setup::new()), Ok(()));
+    assert_eq!(create(Setup::new().trial()), Err("a trial".to_owned()));
 }

@@ -21,6 +21,7 @@ mod framing;
 mod handshake;
 mod log;
 mod loss;
+mod mistakes;
 mod modes;
 mod outcomes;
 mod own_words;

@@ -1,11 +1,14 @@
 //! `nrih.config-error/1`: takes the mistakes in `[component.config]` that `create` finds.
 
 use std::ffi::c_void;
+use std::fmt;
 
 use nri_plugin_api::abi::ConfigErrorInterface;
+use serde::{Deserialize, Serialize};
 
 use super::Context;
 use super::functions::{bytes, context};
+use crate::component::health::one_line;
 use crate::component::policy::cut;
 use crate::lock::lock;
 
@@ -13,12 +16,21 @@ use crate::lock::lock;
 const MAX_CONFIG_ERRORS: usize = 100;
 
 /// One mistake in `[component.config]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigError {
     /// Path of the key.
     pub key: String,
     /// What is wrong.
     pub message: String,
+}
+
+/// As `config.KEY: MESSAGE`, on one line.
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dot = if self.key.is_empty() { "" } else { "." };
+        let message = one_line(self.message.as_bytes());
+        write!(f, "config{dot}{}: {message}", self.key.escape_debug())
+    }
 }
 
 pub(super) static INTERFACE: ConfigErrorInterface = ConfigErrorInterface {

@@ -57,7 +57,7 @@ impl LoadError {
 #[derive(Debug)]
 pub struct Libraries {
     state_dir: PathBuf,
-    probe: Probe,
+    probe: Option<Probe>,
     inner: Mutex<Inner>,
     /// Held while constructors run. The dynamic loader has a lock for that as well, but does not say
     /// who has it.
@@ -81,7 +81,17 @@ impl Libraries {
     pub fn new(state_dir: PathBuf, probe: Probe) -> Self {
         Self {
             state_dir,
-            probe,
+            probe: Some(probe),
+            inner: Mutex::default(),
+            constructing: Mutex::default(),
+        }
+    }
+
+    /// The same for a throw-away process: nothing is probed.
+    pub fn unprobed(state_dir: PathBuf) -> Self {
+        Self {
+            state_dir,
+            probe: None,
             inner: Mutex::default(),
             constructing: Mutex::default(),
         }
@@ -174,7 +184,9 @@ impl Libraries {
 
     fn probed_copy(&self, inspected: &Inspected) -> Result<PrivateCopy, LoadError> {
         let copy = PrivateCopy::new(&inspected.path, &inspected.bytes, &self.state_dir)?;
-        self.probe.try_out(inspected, &copy)?;
+        if let Some(probe) = &self.probe {
+            probe.try_out(inspected, &copy)?;
+        }
         Ok(copy)
     }
 }

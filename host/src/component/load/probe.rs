@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::super::inspect::Inspected;
 use super::private_copy::PrivateCopy;
 use super::verdicts::Verdicts;
-use crate::child::{self, End, Ended, Job, Refusal, Report, StartError};
+use crate::child::{self, End, Ended, Job, Refusal, Report, StartError, THIS_PROGRAM};
 
 /// How long a library may take to be loaded in a throw-away process, once that has begun.
 pub const PROBE_LIMIT: Duration = Duration::from_secs(5);
@@ -64,6 +64,12 @@ impl ProbeError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed(Vec<u8>);
 
+impl From<Vec<u8>> for Printed {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
 /// In one line, whatever it is.
 impl fmt::Display for Printed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -93,7 +99,7 @@ impl Probe {
 
     /// The same with the running binary.
     pub fn with_this_program() -> Self {
-        Self::new("/proc/self/exe".into())
+        Self::new(THIS_PROGRAM.into())
     }
 
     /// Remembers in `state_dir` which libraries did well, so that each is tried once.
