@@ -12,18 +12,8 @@ pub(super) const COMPONENT: &str = "component";
 pub(super) struct Fields {
     /// The component that it is about, if it is about one.
     pub(super) component: Option<String>,
-    message: String,
-    others: String,
-}
-
-impl Fields {
     /// The message, and the other fields behind it.
-    pub(super) fn into_text(self) -> String {
-        match self.message.as_str() {
-            "" => self.others.trim_start().to_owned(),
-            _ => self.message + &self.others,
-        }
-    }
+    pub(super) text: String,
 }
 
 impl Visit for Fields {
@@ -35,10 +25,13 @@ impl Visit for Fields {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        // Writing into a string does not fail.
+        if !self.text.is_empty() {
+            self.text.push(' ');
+        }
+        // Writing into a string does not fail. The message is what comes first.
         let _ = match field.name() {
-            "message" => write!(self.message, "{value:?}"),
-            name => write!(self.others, " {name}={value:?}"),
+            "message" => write!(self.text, "{value:?}"),
+            name => write!(self.text, "{name}={value:?}"),
         };
     }
 }

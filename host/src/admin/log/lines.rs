@@ -85,7 +85,7 @@ impl LogLines {
 
     fn keep(&self, component: String, level: Level, mut text: String) {
         text.truncate(text.floor_char_boundary(MAX_LINE));
-        // What is left of a long line would count, and be kept, as a whole.
+        // What it has room for beyond its end is not counted.
         text.shrink_to_fit();
         let ring = self.ring(&component);
         let mut ring = lock(&ring);
@@ -159,8 +159,8 @@ impl<S: Subscriber> Layer<S> for LogLines {
         }
         let mut fields = Fields::default();
         event.record(&mut fields);
-        if let Some(component) = fields.component.take() {
-            self.keep(component, *event.metadata().level(), fields.into_text());
+        if let Some(component) = fields.component {
+            self.keep(component, *event.metadata().level(), fields.text);
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The state of everything: one line a component, and below it what there is to say.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use anstyle::Style;
+use humantime::format_duration;
 use unicode_width::UnicodeWidthStr;
 
 use super::words::{count, latency, span};
@@ -92,7 +94,12 @@ pub(super) fn runtime(runtime: &RuntimeStatus) -> Vec<String> {
             let version = runtime.version.as_deref().unwrap_or("of unknown version");
             let nri = runtime.nri_version.as_deref().unwrap_or("unknown");
             let known = format!("{name} {version} (NRI {nri})");
-            said.push(format!("{} at {socket}", plain(&known)));
+            let time = runtime.request_timeout_ms.map(|ms| {
+                let time = format_duration(Duration::from_millis(ms));
+                format!("; waits {time} for an answer")
+            });
+            let time = time.unwrap_or_default();
+            said.push(format!("{} at {socket}{time}", plain(&known)));
         }
         None if said.is_empty() => said.push(format!("{socket}: not connected")),
         None => {}

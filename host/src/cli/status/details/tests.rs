@@ -23,6 +23,7 @@ fn shown(component: &ComponentStatus, screen: &Screen) -> String {
             name: Some("containerd".into()),
             version: Some("2.4.2".into()),
             nri_version: Some("0.12.3".into()),
+            request_timeout_ms: Some(2500),
             ..RuntimeStatus::default()
         },
         components: Vec::new(),
@@ -88,7 +89,8 @@ fn all_that_is_known_is_told() {
     let expected = "\
 05-gpu: active for 2h05m
   required    yes: the host is not ready while it is not active
-  runtime     containerd 2.4.2 (NRI 0.12.3) at /run/nri.sock
+  runtime     containerd 2.4.2 (NRI 0.12.3) at /run/nri.sock; waits 2s 500ms for
+              an answer
   library     /usr/lib/nri-host/components/libgpu.so
   sha256      0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
   is          com.acme.gpu 1.4.0
@@ -123,7 +125,8 @@ fn of_one_that_is_not_run_there_is_the_reason() {
 gpu: failed
   reason      gpu.toml:3: index: is missing
   required    no
-  runtime     containerd 2.4.2 (NRI 0.12.3) at /run/nri.sock";
+  runtime     containerd 2.4.2 (NRI 0.12.3) at /run/nri.sock; waits 2s 500ms for
+              an answer";
     assert_eq!(shown(&broken, &TERMINAL), expected);
 }
 
