@@ -18,6 +18,7 @@
 //! | [`config`] | from files to a validated configuration |
 //! | [`admin`] | status, the admin socket, the service manager |
 //! | [`cli`] | the commands |
+//! | [`doctor`] | why it does not work, and what to do |
 //! | [`child`] | what runs in a process of its own: component code that the daemon is kept from |
 //! | [`exit`], [`process`] | the exit statuses, and how the process ends |
 //! | [`thread_locals`] | what threads must have before they may not wait any more |
@@ -31,6 +32,7 @@ pub mod cli;
 pub mod component;
 pub mod config;
 pub mod crash;
+pub mod doctor;
 pub mod exit;
 mod lock;
 pub mod process;

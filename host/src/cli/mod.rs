@@ -3,6 +3,7 @@
 mod check;
 mod component;
 mod daemon;
+mod doctor;
 mod inspect;
 mod log;
 mod logging;
@@ -105,6 +106,9 @@ enum Command {
     /// Show the last lines of the log about a component
     #[command(long_about = log::ABOUT)]
     Log(log::LogArgs),
+    /// Look for what keeps components from working, and say what to do
+    #[command(long_about = doctor::ABOUT)]
+    Doctor(doctor::DoctorArgs),
     /// Call a component again that is in quarantine or could not be created
     Reset(reset::ResetArgs),
     /// Run a command that a component brings with it; without one, list those that it has
@@ -141,6 +145,7 @@ pub fn main() -> ExitReason {
         Command::Inspect(args) => inspect::inspect(&args, &mut out),
         Command::Status(args) => status::status(&cli.common, &args, &mut out),
         Command::Log(args) => log::log(&cli.common, &args, &mut out),
+        Command::Doctor(args) => doctor::doctor(&cli.common, &args, &mut out),
         Command::Reset(args) => reset::reset(&cli.common, args, &mut out),
         Command::Component(args) => component::component(&cli.common, &args, &mut out),
         Command::Child(args) => child(&args),

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 pub use digest::Digest;
 pub use error::{ElfError, FileError, InspectError, InspectWarning};
+pub(crate) use file::check_folder;
 pub use glibc::GlibcVersion;
 use image::Image;
 use needs::Needs;

@@ -121,7 +121,7 @@ impl MapError {
 }
 
 /// The glibc that this process runs on; `None` if its version cannot be read.
-pub(super) fn running_glibc() -> Option<GlibcVersion> {
+pub(crate) fn running_glibc() -> Option<GlibcVersion> {
     // SAFETY: the function has no conditions and returns a constant string of the C library.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
     GlibcVersion::parse(version.to_str().ok()?)

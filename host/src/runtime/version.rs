@@ -139,7 +139,7 @@ fn event_bit(method: Method) -> u32 {
 }
 
 /// `1.7.24~ds1`, `2.1.9+unknown`, `v2.2.0`, `1.33.0-dev`, `2.3`: what is there, is read.
-fn numbers(text: &str) -> Option<(u32, u32, u32)> {
+pub(crate) fn numbers(text: &str) -> Option<(u32, u32, u32)> {
     let text = text.trim();
     let text = text.strip_prefix(['v', 'V']).unwrap_or(text);
     let mut parts = text.split('.');

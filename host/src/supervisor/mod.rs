@@ -24,6 +24,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 pub use kept_out::kept_out;
 pub use member::{Member, SessionState};
 pub use reset::{Deed, Reset, ResetError};
+pub(crate) use socket::{Trouble, connect_to};
 
 use crate::admin::notify::ServiceManager;
 use crate::admin::status::Status;

@@ -16,7 +16,7 @@ const SELINUX_ENFORCE: &str = "/sys/fs/selinux/enforce";
 
 /// Why there is no connection to the right runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     /// There is nothing at the path. The nearest folder that exists is named.
     Missing(PathBuf),
     /// There is something else at the path.
@@ -108,7 +108,7 @@ impl fmt::Display for Trouble {
 /// # Errors
 ///
 /// What is in the way.
-pub(super) fn connect_to(path: &Path) -> Result<UnixStream, Trouble> {
+pub(crate) fn connect_to(path: &Path) -> Result<UnixStream, Trouble> {
     try_connect(path).map_err(|errno| trouble(path, errno))
 }
 

@@ -94,6 +94,17 @@ impl Release {
     }
 }
 
+impl Release {
+    /// The program itself, built if need be.
+    ///
+    /// # Errors
+    ///
+    /// When it does not build.
+    pub fn program(self) -> Result<PathBuf> {
+        Ok(self.programs()?.join("containerd"))
+    }
+}
+
 /// The program `crictl`, built if need be.
 pub(super) fn crictl() -> Result<PathBuf> {
     let module = Module {

@@ -52,8 +52,9 @@ pub(super) async fn run(
     config: &Path,
     arguments: &[&str],
     environment: &[(String, String)],
+    launcher: &[String],
 ) -> Result<Finished> {
-    let mut command = nri_host(environment, &[])?;
+    let mut command = nri_host(environment, launcher)?;
     let output = command.arg("--config").arg(config).args(arguments).output();
     let output = patiently(&format!("the end of {arguments:?}"), output)
         .await?

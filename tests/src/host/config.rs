@@ -211,7 +211,7 @@ impl Builder {
     /// As [`Self::start`], and when the command does not end.
     pub async fn run(&self, arguments: &[&str]) -> Result<Finished> {
         let config = self.write()?;
-        command::run(&config, arguments, &self.environment).await
+        command::run(&config, arguments, &self.environment, &self.launcher).await
     }
 
     /// Writes the files and returns the main one's path.

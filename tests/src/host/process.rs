@@ -133,7 +133,7 @@ impl Host {
     ///
     /// When it cannot be run or does not end.
     pub async fn run(&self, arguments: &[&str]) -> Result<Finished> {
-        command::run(&self.config, arguments, &[]).await
+        command::run(&self.config, arguments, &[], &[]).await
     }
 
     /// Another command with this host's configuration, started by `launcher` if that is not empty.

@@ -30,7 +30,27 @@ pub(super) fn read(path: &Path) -> Result<(PathBuf, Vec<u8>), FileError> {
         source,
     };
     let path = fs::canonicalize(path).map_err(open_error)?;
-    for folder in path.ancestors().skip(1) {
+    check_folders(path.ancestors().skip(1))?;
+    let file = open(&path)?;
+    let bytes = read_all(file, &path)?;
+    Ok((path, bytes))
+}
+
+/// Makes sure that libraries in this folder are not refused for the folder's sake.
+///
+/// # Errors
+///
+/// Says who could put other code there.
+pub(crate) fn check_folder(folder: &Path) -> Result<(), FileError> {
+    let path = fs::canonicalize(folder).map_err(|source| FileError::Open {
+        path: folder.to_owned(),
+        source,
+    })?;
+    check_folders(path.ancestors())
+}
+
+fn check_folders<'a>(folders: impl Iterator<Item = &'a Path>) -> Result<(), FileError> {
+    for folder in folders {
         let metadata = fs::metadata(folder).map_err(|source| FileError::Open {
             path: folder.to_owned(),
             source,
@@ -38,9 +58,7 @@ pub(super) fn read(path: &Path) -> Result<(PathBuf, Vec<u8>), FileError> {
         let harmless = metadata.mode() & STICKY != 0;
         check_hands(folder, &metadata, harmless)?;
     }
-    let file = open(&path)?;
-    let bytes = read_all(file, &path)?;
-    Ok((path, bytes))
+    Ok(())
 }
 
 /// Opens the file and makes sure that it is one. The path is canonical: a link in its place was
