@@ -1,18 +1,12 @@
-//! Programs in Go that the tests build once and keep in a cache folder.
-//!
-//! The folder is `NRI_HOST_CACHE`, else `.cache` in the workspace. Parallel
-//! test processes wait for each other there by file locks.
+//! Programs in Go that the tests build once and keep in the cache.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
-use crate::tier;
-
-/// The folder that keeps what is built, across runs.
-pub const CACHE_ENV: &str = "NRI_HOST_CACHE";
+use crate::{cache, tier};
 
 /// The oldest Go that builds all of them; containerd 2.4 asks for it.
 const MINIMUM: (u32, u32) = (1, 26);
@@ -59,27 +53,19 @@ fn parse_version(text: &str) -> Option<(u32, u32)> {
 ///
 /// What `go` printed, or the file operation that failed.
 pub fn build_published(folder: &str, module: Module<'_>, commands: &[&str]) -> Result<PathBuf> {
-    let target = cache_dir().join(folder);
-    let _lock = lock(folder)?;
-    if target.is_dir() {
-        return Ok(target);
-    }
-    tier::say(&format!(
-        "building {folder} from its Go module; this takes minutes, once"
-    ));
-    let partial = cache_dir().join(format!("{folder}.partial"));
-    remove_dir(&partial)?;
-    fs::create_dir_all(&partial)?;
-    // `go install PACKAGE@VERSION` refuses modules with exclude directives, as
-    // containerd has had for long; requiring them works for all.
-    let Module { path, version } = module;
-    let go_mod = format!("module builder\n\ngo {GO_VERSION}\n\nrequire {path} {version}\n");
-    fs::write(partial.join("go.mod"), go_mod)?;
-    let packages = commands.iter().map(|command| format!("{path}/{command}"));
-    // The module's own requirements decide all other versions.
-    build(&partial, &["-mod=mod"], packages, &partial)?;
-    fs::rename(&partial, &target).with_context(|| format!("completing {}", target.display()))?;
-    Ok(target)
+    cache::once(folder, |partial| {
+        tier::say(&format!(
+            "building {folder} from its Go module; this takes minutes, once"
+        ));
+        // `go install PACKAGE@VERSION` refuses modules with exclude directives, as
+        // containerd has had for long; requiring them works for all.
+        let Module { path, version } = module;
+        let go_mod = format!("module builder\n\ngo {GO_VERSION}\n\nrequire {path} {version}\n");
+        fs::write(partial.join("go.mod"), go_mod)?;
+        let packages = commands.iter().map(|command| format!("{path}/{command}"));
+        // The module's own requirements decide all other versions.
+        build(partial, &["-mod=mod"], packages, partial)
+    })
 }
 
 /// Brings all commands of a module below `tests` up to date in `folder` of the
@@ -89,8 +75,8 @@ pub fn build_published(folder: &str, module: Module<'_>, commands: &[&str]) -> R
 ///
 /// As [`build_published`].
 pub fn build_local(folder: &str, module: &str) -> Result<PathBuf> {
-    let target = cache_dir().join(folder);
-    let _lock = lock(folder)?;
+    let target = cache::dir().join(folder);
+    let _lock = cache::lock(folder)?;
     fs::create_dir_all(&target)?;
     let packages = ["./...".to_owned()].into_iter();
     build(
@@ -100,12 +86,6 @@ pub fn build_local(folder: &str, module: &str) -> Result<PathBuf> {
         &target,
     )?;
     Ok(target)
-}
-
-/// The folder that holds everything that is kept across runs.
-#[must_use]
-pub fn cache_dir() -> PathBuf {
-    std::env::var_os(CACHE_ENV).map_or_else(|| tests_dir().with_file_name(".cache"), PathBuf::from)
 }
 
 /// The folder of this crate.
@@ -138,24 +118,6 @@ fn build(
         String::from_utf8_lossy(&output.stderr)
     );
     Ok(())
-}
-
-fn lock(folder: &str) -> Result<File> {
-    let path = cache_dir().join(format!("{}.lock", folder.replace('/', "-")));
-    fs::create_dir_all(cache_dir())?;
-    let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
-    file.lock()
-        .with_context(|| format!("locking {}", path.display()))?;
-    Ok(file)
-}
-
-fn remove_dir(path: &Path) -> Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            bail!("removing {}: {error}", path.display())
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

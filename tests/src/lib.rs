@@ -1,6 +1,7 @@
 //! What the tests of nri-host stand on.
 
 pub mod artifacts;
+pub mod cache;
 pub mod containerd;
 pub mod fake_runtime;
 pub mod go;

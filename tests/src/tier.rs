@@ -4,10 +4,14 @@
 //! standard error, past the capture of the test runner. With
 //! `NRI_HOST_TESTS_REQUIRE_ALL=1`, as in CI, it fails instead.
 
+use std::fs;
 use std::io::Write;
 
 /// Set to anything but `0` or nothing, it turns a skip into a failure.
 pub const REQUIRE_ALL_ENV: &str = "NRI_HOST_TESTS_REQUIRE_ALL";
+
+/// `CAP_SYS_ADMIN`, by its bit, without which nothing can be mounted.
+const CAP_SYS_ADMIN: u32 = 21;
 
 /// Whether the calling test must return at once: `missing` says what its tier
 /// lacks on this machine.
@@ -35,4 +39,19 @@ pub fn skipped(tier: &str, missing: Option<String>) -> bool {
 pub fn say(line: &str) {
     // `eprintln!` would be captured. A closed standard error loses the line only.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// Whether this process may mount file systems.
+pub(crate) fn may_mount() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective
+        .and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok())
+        .is_some_and(|bits| bits >> CAP_SYS_ADMIN & 1 == 1)
+}
+
+/// Whether there is a program of this name.
+pub(crate) fn in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

@@ -1,6 +1,5 @@
 //! Which containerd, and what it needs.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,11 +8,9 @@ use nix::unistd::Uid;
 
 use super::image;
 use crate::go::{self, Module};
+use crate::tier;
 
 const CRICTL_VERSION: &str = "v1.34.0";
-
-/// `CAP_SYS_ADMIN`, by its bit, without which nothing can be mounted.
-const CAP_SYS_ADMIN: u32 = 21;
 
 /// A release of containerd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +118,7 @@ pub fn missing() -> Option<String> {
     if !Uid::effective().is_root() {
         return Some("only root can run containers".to_owned());
     }
-    if !may_mount() {
+    if !tier::may_mount() {
         return Some("this process may not mount file systems".to_owned());
     }
     if !Path::new("/sys/fs/cgroup")
@@ -131,21 +128,8 @@ pub fn missing() -> Option<String> {
     {
         return Some("no cgroups are mounted on /sys/fs/cgroup".to_owned());
     }
-    if !in_path("runc") {
+    if !tier::in_path("runc") {
         return Some("no runc in PATH (Debian: apt-get install runc)".to_owned());
     }
     image::missing().or_else(go::missing)
-}
-
-fn may_mount() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    effective
-        .and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok())
-        .is_some_and(|bits| bits >> CAP_SYS_ADMIN & 1 == 1)
-}
-
-fn in_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
