@@ -79,13 +79,15 @@ struct CargoMessage {
 }
 
 /// Where the running program was built.
-struct Place {
-    target: PathBuf,
-    profile: String,
+pub(crate) struct Place {
+    /// The target directory.
+    pub(crate) target: PathBuf,
+    /// The name of the profile, such as `dev`.
+    pub(crate) profile: String,
 }
 
 impl Place {
-    fn of_this_program() -> Result<Self> {
+    pub(crate) fn of_this_program() -> Result<Self> {
         let program = std::env::current_exe().context("cannot find the running program")?;
         let target = program
             .ancestors()

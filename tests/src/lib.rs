@@ -3,6 +3,7 @@
 pub mod artifacts;
 pub mod cache;
 pub mod containerd;
+pub mod debian;
 pub mod fake_runtime;
 pub mod go;
 pub mod host;

@@ -15,7 +15,20 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// When [`PATIENCE`] is at its end.
 pub async fn patiently<T>(what: &str, future: impl Future<Output = T>) -> anyhow::Result<T> {
-    timeout(PATIENCE, future)
+    patiently_for(PATIENCE, what, future).await
+}
+
+/// As [`patiently`], for what takes seconds on a fast machine.
+///
+/// # Errors
+///
+/// When `limit` is at its end.
+pub async fn patiently_for<T>(
+    limit: Duration,
+    what: &str,
+    future: impl Future<Output = T>,
+) -> anyhow::Result<T> {
+    timeout(limit, future)
         .await
-        .with_context(|| format!("{what}: nothing for {PATIENCE:?}"))
+        .with_context(|| format!("{what}: nothing for {limit:?}"))
 }
