@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`inspect`] | reads a file and says what it is, without running its code |
 //! | [`load`] | brings it into the process |
-//! | [`trials`] | has it loaded elsewhere, to see whether that goes well |
+//! | `trials` | has it loaded elsewhere, to see whether that goes well |
 //! | [`context`] | the host's functions as a component sees them |
 //! | [`border`] | calls into a component, made safe |
 //! | [`seat`] | what the thread, the watchdog and the supervisor share of a component |

@@ -2,13 +2,13 @@
 //!
 //! | module | looks at |
 //! |---|---|
-//! | [`own`] | nri-host's configuration and libraries |
-//! | [`runtime`] | container runtimes: their versions, processes and configuration |
-//! | [`socket`] | the way to the runtime |
-//! | [`devices`] | CDI and hooks, for the components that deal with them |
-//! | [`system`] | the kernel and the C library |
-//! | [`unit`] | the service of systemd |
-//! | [`daemon`] | the running host, and whether there are two |
+//! | `own` | nri-host's configuration and libraries |
+//! | `runtime` | container runtimes: their versions, processes and configuration |
+//! | `socket` | the way to the runtime |
+//! | `devices` | CDI and hooks, for the components that deal with them |
+//! | `system` | the kernel and the C library |
+//! | `unit` | the service of systemd |
+//! | `daemon` | the running host, and whether there are two |
 //!
 //! Nothing is written, and no code of a component runs in this process. What cannot be looked at is
 //! said as well.
