@@ -128,3 +128,45 @@ fn of_too_many_components_the_most_silent_makes_way() {
     assert!(texts(&lines, "01-gpu").is_empty());
     assert!(!texts(&lines, "64-gpu").is_empty());
 }
+
+#[test]
+fn threads_that_log_at_once_and_one_that_reads_get_each_line_once_and_in_order() {
+    const THREADS: usize = 4;
+    const EACH: usize = MAX_LINES / THREADS;
+    let lines = LogLines::default();
+    let dispatch = tracing::Dispatch::new(tracing_subscriber::registry().with(lines.clone()));
+    let log = |thread| {
+        tracing::dispatcher::with_default(&dispatch, || {
+            for number in 0..EACH {
+                tracing::info!(component = "10-gpu", "{thread}/{number}");
+            }
+        });
+    };
+    let mut read: Vec<Arc<Line>> = Vec::new();
+    let mut read_on = || {
+        let newest_us = read.last().map_or(0, |line| line.time_us);
+        read.extend(lines.after("10-gpu", newest_us).0);
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                scope.spawn({
+                    let log = &log;
+                    move || log(thread)
+                })
+            })
+            .collect();
+        while threads.iter().any(|thread| !thread.is_finished()) {
+            read_on();
+        }
+        read_on();
+    });
+    assert!(read.is_sorted_by(|a, b| a.time_us < b.time_us));
+    for thread in 0..THREADS {
+        let prefix = format!("{thread}/");
+        let numbers = read
+            .iter()
+            .filter_map(|line| line.text.strip_prefix(&prefix));
+        assert!(numbers.eq((0..EACH).map(|number| number.to_string())));
+    }
+}
