@@ -27,7 +27,7 @@ const MAX_ANSWER: usize = 16 << 20;
 #[derive(Debug, Error)]
 pub enum AskError {
     /// There is no daemon.
-    #[error("nri-host {}: {} cannot be connected to", absence(source), path.display())]
+    #[error("the daemon {}: {} cannot be connected to", absence(source), path.display())]
     Connect {
         /// Path of the admin socket.
         path: PathBuf,
@@ -36,13 +36,13 @@ pub enum AskError {
         source: io::Error,
     },
     /// The daemon did not answer in time.
-    #[error("nri-host does not answer")]
+    #[error("the daemon does not answer")]
     Timeout,
     /// The connection broke.
-    #[error("the connection to nri-host broke")]
+    #[error("the connection to the daemon broke")]
     Http(#[from] hyper::Error),
     /// The answer broke off or is too large.
-    #[error("the answer of nri-host cannot be read")]
+    #[error("the answer of the daemon cannot be read")]
     Body(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The daemon says no.
     #[error("{text}")]
@@ -53,7 +53,7 @@ pub enum AskError {
         text: String,
     },
     /// The answer is not what it should be: another version, perhaps.
-    #[error("the answer of nri-host is not understood")]
+    #[error("the answer of the daemon is not understood")]
     Json(#[from] serde_json::Error),
 }
 
