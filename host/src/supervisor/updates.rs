@@ -40,7 +40,9 @@ impl Updates {
         if let Some(due) = due.min() {
             return Some(due);
         }
-        let in_turn = (self.first..members.len()).chain(0..self.first);
+        // There may be fewer by now.
+        let first = self.first.min(members.len());
+        let in_turn = (first..members.len()).chain(0..first);
         let next = in_turn.into_iter().find(|&i| may_send(&members[i]))?;
         let synchronizing = members.iter().filter_map(Member::served);
         let synchronizing = synchronizing

@@ -56,6 +56,15 @@ impl Past {
     }
 }
 
+impl Past {
+    /// What comes now has another cause than what was before.
+    pub(super) fn begin_anew(&mut self) {
+        self.backoff = Backoff::default();
+        self.budget = SessionBudget::default();
+        self.stood_still = false;
+    }
+}
+
 impl Member {
     /// Where the component stands in the order of handshakes, if it waits for one and may have it.
     /// Overdue ones come last, and those whose last handshake stood still.
@@ -63,6 +72,9 @@ impl Member {
         let SessionState::Waiting { until, .. } = &self.session else {
             return None;
         };
+        if self.is_retiring() {
+            return None;
+        }
         let last = match self.seat.condition() {
             Condition::Ready => self.past.stood_still,
             Condition::Away(_) => true,
