@@ -12,6 +12,7 @@ use super::backoff::Backoff;
 use super::earlier;
 use super::kept_out::Exclusion;
 use super::means::{self, Means};
+use super::parting::Parting;
 use super::reset::{Deed, Reset};
 use super::stuck::StuckWatch;
 use crate::component::border::NotCreated;
@@ -60,6 +61,7 @@ pub struct Member {
     pub(super) runtime: RuntimeConfig,
     pub(super) means: Means,
     succession: Succession,
+    pub(super) parting: Option<Parting>,
     create_backoff: Backoff,
     create_at: Option<Instant>,
     reported: Option<String>,
@@ -110,6 +112,7 @@ impl Member {
             runtime: host.runtime.clone(),
             means: means.clone(),
             succession: Succession::default(),
+            parting: None,
             create_backoff: Backoff::default(),
             create_at: None,
             reported: None,
@@ -178,6 +181,7 @@ impl Member {
     /// Takes in what has happened, and says when to look again at the latest.
     pub fn observe(&mut self, now: Instant) -> Option<Instant> {
         let session = self.observe_session(now);
+        self.observe_parting();
         let succession = self.observe_succession(now);
         if self.is_retiring() {
             return earlier(session, succession);

@@ -8,8 +8,10 @@ mod absent;
 mod backoff;
 mod gate;
 mod kept_out;
+mod lull;
 mod means;
 mod member;
+mod parting;
 mod reason;
 mod reload;
 mod reset;
@@ -38,6 +40,7 @@ use crate::crash::History;
 use crate::runtime::connection::Connection;
 use gate::Gate;
 use kept_out::kept_out;
+use lull::Lull;
 use reload::Reload;
 use updates::Updates;
 
@@ -89,6 +92,7 @@ pub struct Supervisor {
     reload: Reload,
     notice: Arc<Notify>,
     updates: Updates,
+    lull: Lull,
     service: ServiceManager,
     history: History,
     started: Instant,
@@ -128,6 +132,7 @@ impl Supervisor {
             config,
             reload: Reload::new(files),
             updates: Updates::default(),
+            lull: Lull::default(),
             service,
             history,
             started: Instant::now(),
@@ -201,9 +206,10 @@ impl Supervisor {
             }
         }
         self.let_go();
+        next = earlier(next, self.part(now));
         self.judge_runtime(now);
         next = earlier(next, self.start_handshake(now));
-        next = earlier(next, self.updates.step(&self.members, now));
+        next = earlier(next, self.updates.step(&self.members, &mut self.lull, now));
         next = earlier(next, self.reload_step(now));
         let ready_by = self.started + READY_LIMIT;
         let ready = self.is_ready();
@@ -262,7 +268,7 @@ impl Supervisor {
         };
         match Connection::new(stream) {
             Ok(connection) => {
-                let traffic = &self.updates.traffic;
+                let traffic = &self.lull.traffic;
                 Some(due.register(connection, traffic, &self.notice, now))
             }
             Err(error) => {

@@ -172,7 +172,8 @@ impl Supervisor {
         let mut connecting = self.members.iter().filter(|member| {
             let is_active = matches!(
                 &member.session,
-                SessionState::Active(served) if served.session.goes_on()
+                SessionState::Active(served)
+                    if served.session.goes_on() && !member.is_parting()
             );
             matches!(member.seat.condition(), Condition::Ready) && !is_active && is_new(member)
         });

@@ -22,6 +22,7 @@ use crate::component::policy::Policy;
 use crate::component::seat::{Absence, Condition, Seat};
 use crate::config::ComponentConfig;
 use crate::runtime::session::End;
+use crate::supervisor::parting::PartingOf;
 use crate::supervisor::reload::Outcome;
 
 /// How long a successor may take until it is there. Others may be before it.
@@ -156,9 +157,9 @@ impl Member {
     }
 
     /// Ends the component for good.
-    pub(in crate::supervisor) fn leave(&mut self) {
+    pub(in crate::supervisor) fn leave(&mut self, now: Instant) {
         self.succession.leaves = true;
-        self.retire();
+        self.retire(now);
     }
 
     /// Ends its session at once, with the call that it may be in.
@@ -189,7 +190,12 @@ impl Member {
     }
 
     /// Takes over a configuration with which the instance can go on.
-    pub(in crate::supervisor) fn adopt(&mut self, config: ComponentConfig, policy: Policy) {
+    pub(in crate::supervisor) fn adopt(
+        &mut self,
+        config: ComponentConfig,
+        policy: Policy,
+        now: Instant,
+    ) {
         self.succession.held_back = None;
         self.seat.set_policy(policy);
         self.seat.quarantine.set_rule(config.quarantine);
@@ -215,8 +221,8 @@ impl Member {
             tracing::info!(component = self.plugin(), "its quarantine is ended");
             self.past.resynced = None;
         }
-        if told_anew && let Some(served) = self.served() {
-            served.session.wind_down(TOLD_ANEW);
+        if told_anew && self.served().is_some() {
+            self.part(PartingOf::Session(TOLD_ANEW), now);
             self.past.begin_anew();
         }
     }
@@ -270,8 +276,8 @@ impl Member {
     }
 
     /// The component ends after the call under way.
-    fn retire(&mut self) {
-        self.seat.stop(REPLACED);
+    fn retire(&mut self, now: Instant) {
+        self.part(PartingOf::Instance(REPLACED), now);
         self.past.begin_anew();
     }
 }

@@ -62,7 +62,7 @@ impl Supervisor {
         }
         for number in plan.gone {
             if let Some(member) = self.members.get_mut(places[number]) {
-                member.leave();
+                member.leave(now);
                 told(member.plugin().to_owned(), Outcome::Removed, None);
             }
         }
@@ -75,7 +75,7 @@ impl Supervisor {
                 (runs, false) => {
                     let outcome = match runs {
                         Some(place) => {
-                            self.members[place].leave();
+                            self.members[place].leave(now);
                             Outcome::Removed
                         }
                         None => Outcome::Unchanged,
@@ -116,7 +116,7 @@ impl Supervisor {
         let kept_out = digest.and_then(|digest| kept_out_with(&self.history, &config, &digest));
         let policy = means::policy(&config, &self.config.host.fail_exempt_namespaces);
         if member.is_as_described(&config, digest, kept_out.is_some()) {
-            member.adopt(config, policy);
+            member.adopt(config, policy, now);
         } else if let Some(kept_out) = kept_out {
             member.hold_back(Exclusion::new(kept_out, now).reason());
         } else if let Some(reason) = too_many {

@@ -23,7 +23,7 @@ impl Member {
         }
         successor.stage = Stage::Alone;
         successor.until = now + ENDING_LIMIT;
-        self.retire();
+        self.retire(now);
     }
 
     /// Does what is due of a reload, and says when to look again at the latest.
@@ -45,7 +45,7 @@ impl Member {
         match seat.condition() {
             Condition::Ready => {
                 successor.stage = Stage::Made;
-                self.retire();
+                self.retire(now);
             }
             // What loads libraries was short of something otherwise.
             Condition::NotCreated(NotCreated::TryLater(reason)) if seat.library().is_some() => {
