@@ -7,7 +7,7 @@ use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use terminal_size::{Height, Width, terminal_size_of};
-use textwrap::Options;
+use textwrap::{Options, WordSeparator, WordSplitter};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Columns that text gets however narrow the terminal is.
@@ -67,7 +67,10 @@ impl Screen {
             return vec![format!("{first}{text}")];
         };
         let indent = " ".repeat(other);
+        // Paths and names stay whole where they fit a line, so that they can be copied.
         let options = Options::new(width)
+            .word_separator(WordSeparator::AsciiSpace)
+            .word_splitter(WordSplitter::NoHyphenation)
             .initial_indent(first)
             .subsequent_indent(&indent);
         let mut lines: Vec<String> = textwrap::wrap(text, options)

@@ -44,10 +44,13 @@ fn is_daemon(process: &Process) -> bool {
 fn not_running(error: &AskError, hosts: &[&Process]) -> Finding {
     let denied = matches!(error, AskError::Connect { source, .. }
         if source.kind() == std::io::ErrorKind::PermissionDenied);
-    let reason = format!("{}.", chain(error));
+    let reason = match error {
+        AskError::Connect { path, .. } => format!("Nobody answers at {}.", path.display()),
+        error => format!("{}.", chain(error)),
+    };
     match hosts {
         _ if denied => Finding::unknown("host-unreachable", "nri-host cannot be asked how it is")
-            .because(reason)
+            .because(format!("{}.", chain(error)))
             .say("Run doctor as root."),
         [] => Finding::warning("host-not-running", "nri-host does not run")
             .because(reason)
@@ -57,7 +60,7 @@ fn not_running(error: &AskError, hosts: &[&Process]) -> Finding {
             format!("nri-host runs as process {} and does not answer", host.pid),
         )
         .because(reason)
-        .say("See that runtime_dir in the configuration is the one with which it was started.")
+        .say("See that runtime_dir is the same as when it was started; it may be in a container.")
         .run("journalctl -u nri-host -n 50 --no-pager"),
     }
 }

@@ -34,7 +34,7 @@ use runtime::Runtime;
 use socket::Socket;
 
 use crate::admin::status::RuntimeState;
-use crate::config::Loaded;
+use crate::config::{Config, Loaded};
 
 /// Looks at everything. `file` is the main configuration file that was `loaded`, and `root` where the
 /// root folder of the node is seen. Blocks for as long as libraries, programs and the daemon may take
@@ -55,7 +55,7 @@ pub fn examine(loaded: &Loaded, file: &Path, root: &Path) -> io::Result<Report> 
     let known = status.as_ref().ok().map(|status| &status.runtime);
     let connected = known.is_some_and(|runtime| runtime.state == RuntimeState::Connected);
     let runtimes = runtime::find(&node, known);
-    let relevant = relevant(&runtimes);
+    let relevant = relevant(&runtimes, own.config);
     let mut way = Vec::new();
     let socket = match own.config {
         Some(config) => socket::examine(config, &node, &relevant, connected, &mut way),
@@ -79,29 +79,33 @@ pub fn examine(loaded: &Loaded, file: &Path, root: &Path) -> io::Result<Report> 
     Ok(Report::new(findings))
 }
 
-/// Those that matter: of those that run the ones that serve pods, as far as there are any.
-fn relevant(runtimes: &[Runtime]) -> Vec<&Runtime> {
-    let serves_pods = |runtime: &&Runtime| runtime.settings.cri_left_out_by.is_none();
-    let running: Vec<_> = runtimes.iter().filter(|one| one.runs()).collect();
-    let candidates = match running.is_empty() {
-        true => runtimes.iter().collect(),
-        false => running,
-    };
-    let serving: Vec<_> = candidates
-        .iter()
-        .copied()
-        .filter(|one| serves_pods(one))
-        .collect();
-    match serving.is_empty() {
-        true => candidates,
-        false => serving,
+/// Those that matter: those that run, of them the ones that serve pods, and of them the ones at our
+/// socket, each as far as there are any.
+fn relevant<'a>(runtimes: &'a [Runtime], config: Option<&Config>) -> Vec<&'a Runtime> {
+    let is_at_our_socket =
+        |one: &Runtime| config.is_some_and(|config| one.is_at(&config.runtime.socket));
+    let mut relevant: Vec<&Runtime> = runtimes.iter().collect();
+    keep(&mut relevant, Runtime::runs);
+    keep(&mut relevant, Runtime::serves_pods);
+    keep(&mut relevant, is_at_our_socket);
+    relevant
+}
+
+/// Leaves out those that do not fit, unless none does.
+fn keep(runtimes: &mut Vec<&Runtime>, fits: impl Fn(&Runtime) -> bool) {
+    if runtimes.iter().any(|one| fits(one)) {
+        runtimes.retain(|one| fits(one));
     }
 }
 
 fn set_aside(runtime: &Runtime) -> Finding {
-    let state = match runtime.runs() {
-        true => "serves no pods",
-        false => "is installed and does not run",
+    let state = match (runtime.runs(), runtime.serves_pods()) {
+        (false, _) => "is installed and does not run".to_owned(),
+        (true, false) => "serves no pods".to_owned(),
+        (true, true) => format!(
+            "has its socket at {}",
+            runtime.settings.socket.value.display()
+        ),
     };
     Finding::ok("runtime-aside", format!("{runtime} {state}"))
 }

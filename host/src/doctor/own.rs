@@ -6,12 +6,14 @@ use std::path::Path;
 use super::finding::Finding;
 use crate::chain;
 use crate::component::inspect::{FileError, Inspected, check_folder, inspect};
-use crate::component::trials::Trials;
+use crate::component::trials::{Objection, Trials};
 use crate::config::{ComponentConfig, Config, Loaded};
 
 /// What is known of nri-host from its files.
 #[derive(Debug)]
 pub(super) struct Own<'a> {
+    /// The main file.
+    pub(super) file: &'a Path,
     /// `None`: it is too broken to be used.
     pub(super) config: Option<&'a Config>,
     /// Each enabled component whose library is sound.
@@ -40,7 +42,11 @@ impl<'a> Own<'a> {
 }
 
 /// Looks at the configuration and at all libraries that it names, as `check` does.
-pub(super) fn examine<'a>(loaded: &'a Loaded, file: &Path, findings: &mut Vec<Finding>) -> Own<'a> {
+pub(super) fn examine<'a>(
+    loaded: &'a Loaded,
+    file: &'a Path,
+    findings: &mut Vec<Finding>,
+) -> Own<'a> {
     for mistake in &loaded.mistakes {
         findings.push(Finding::problem("config-mistake", mistake.to_string()));
     }
@@ -49,6 +55,7 @@ pub(super) fn examine<'a>(loaded: &'a Loaded, file: &Path, findings: &mut Vec<Fi
     }
     let config = loaded.config.as_ref();
     let mut own = Own {
+        file,
         config,
         sound: Vec::new(),
     };
@@ -139,6 +146,9 @@ fn library(
         findings.push(refused(reason));
         return None;
     }
+    if let Err(objection) = trials.create(component) {
+        objections(component, objection, findings);
+    }
     let note = &inspected.note;
     findings.push(Finding::ok(
         "library",
@@ -148,4 +158,30 @@ fn library(
         ),
     ));
     Some(inspected)
+}
+
+/// What was said against an instance of a component.
+fn objections(component: &ComponentConfig, objection: Objection, findings: &mut Vec<Finding>) {
+    let plugin = component.plugin_name();
+    match objection {
+        Objection::Config(mistakes) => findings.extend(mistakes.iter().map(|mistake| {
+            let at = component.locate(&mistake.key);
+            Finding::problem("component-config", format!("{at}: {plugin}: {mistake}"))
+        })),
+        Objection::Broken(reason) => findings.push(
+            Finding::problem(
+                "component-broken",
+                format!("no instance of {plugin} can be made"),
+            )
+            .because(format!("{reason}.")),
+        ),
+        // What it needs may be in use by the daemon.
+        Objection::NotNow(reason) => findings.push(
+            Finding::unknown(
+                "component-not-tried",
+                format!("the configuration of {plugin} could not be tried out"),
+            )
+            .because(format!("{reason}.")),
+        ),
+    }
 }

@@ -98,7 +98,7 @@ pub(super) fn processes(node: &Node, names: &[&str]) -> io::Result<Vec<Process>>
         .collect())
 }
 
-/// `None` also where it has ended meanwhile.
+/// `None` also where it has ended meanwhile, or waits to be forgotten.
 fn process(node: &Node, pid: u32, names: &[&str]) -> Option<Process> {
     let folder = Path::new("/proc").join(pid.to_string());
     let name = node.read(&folder.join("comm")).ok()?.trim_end().to_owned();
@@ -109,7 +109,15 @@ fn process(node: &Node, pid: u32, names: &[&str]) -> Option<Process> {
     if ![0, geteuid().as_raw()].contains(&owner) {
         return None;
     }
+    // Its files are not those of the node then.
+    let is_elsewhere = |root: PathBuf| node.is_own() && root != Path::new("/");
+    if node.link(&folder.join("root")).is_ok_and(is_elsewhere) {
+        return None;
+    }
     let command = node.read(&folder.join("cmdline")).ok()?;
+    if command.is_empty() {
+        return None;
+    }
     let arguments = command.trim_end_matches('\0').split('\0').skip(1);
     Some(Process {
         pid,

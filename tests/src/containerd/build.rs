@@ -12,9 +12,6 @@ use crate::tier;
 
 const CRICTL_VERSION: &str = "v1.34.0";
 
-/// With version 1.3 of the OCI runtime specification.
-const NEW_RUNC_VERSION: &str = "v1.4.0";
-
 /// A release of containerd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Release {
@@ -67,16 +64,27 @@ impl Release {
     ///
     /// If it refuses the file.
     pub fn config_dump(self, file: &Path) -> Result<toml::Table> {
-        let containerd = self.programs()?.join("containerd");
-        let output = Command::new(containerd)
-            .arg("--config")
-            .arg(file)
-            .args(["config", "dump"])
+        let file = file.to_str().context("a path in UTF-8")?;
+        Ok(self.say(&["--config", file, "config", "dump"])?.parse()?)
+    }
+
+    /// The configuration file that `containerd config default` prints, with which nodes begin.
+    ///
+    /// # Errors
+    ///
+    /// If it does not build.
+    pub fn config_default(self) -> Result<String> {
+        self.say(&["config", "default"])
+    }
+
+    fn say(self, arguments: &[&str]) -> Result<String> {
+        let output = Command::new(self.programs()?.join("containerd"))
+            .args(arguments)
             .output()
             .context("starting containerd")?;
         let complaint = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "config dump: {complaint}");
-        Ok(String::from_utf8_lossy(&output.stdout).parse()?)
+        ensure!(output.status.success(), "{arguments:?}: {complaint}");
+        Ok(String::from_utf8(output.stdout)?)
     }
 
     /// The folder with `containerd`, its shim and `ctr`, built if need be.
@@ -89,20 +97,8 @@ impl Release {
         let module = Module {
             path,
             version: &format!("v{}", self.version),
-            has_c: false,
         };
         go::build_published(&format!("containerd-{}", self.version), module, &COMMANDS)
-    }
-}
-
-impl Release {
-    /// The program itself, built if need be.
-    ///
-    /// # Errors
-    ///
-    /// When it does not build.
-    pub fn program(self) -> Result<PathBuf> {
-        Ok(self.programs()?.join("containerd"))
     }
 }
 
@@ -111,20 +107,9 @@ pub(super) fn crictl() -> Result<PathBuf> {
     let module = Module {
         path: "sigs.k8s.io/cri-tools",
         version: CRICTL_VERSION,
-        has_c: false,
     };
     let folder = go::build_published(&format!("crictl-{CRICTL_VERSION}"), module, &["cmd/crictl"])?;
     Ok(folder.join("crictl"))
-}
-
-/// The folder with a `runc` that is newer than distributions have it, built if need be.
-pub(super) fn new_runc() -> Result<PathBuf> {
-    let module = Module {
-        path: "github.com/opencontainers/runc",
-        version: NEW_RUNC_VERSION,
-        has_c: true,
-    };
-    go::build_published(&format!("runc-{NEW_RUNC_VERSION}"), module, &[""])
 }
 
 /// Why this tier cannot run here, if so.

@@ -2,6 +2,7 @@
 
 mod cdi;
 mod components;
+mod doctor;
 mod documented;
 mod faults;
 mod harness;

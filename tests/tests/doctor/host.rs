@@ -213,3 +213,19 @@ async fn memory_files_that_may_not_be_executed_are_told_with_where_copies_go() -
     assert!(report.the("memfd").what.ends_with(&state), "{report:#?}");
     Ok(())
 }
+
+#[tokio::test]
+async fn what_a_component_finds_wrong_in_its_own_configuration_is_told_with_its_line() -> Result<()>
+{
+    let node = sound_node();
+    let config = serde_json::json!({ "allow_devices": ["no path"] });
+    let injector = Component::new("devices", 10, "libnri_device_injector.so").config(config);
+    let report = node.doctor(&node.host().component(injector)).await?;
+    let finding = report.the("component-config");
+    assert!(finding.what.contains("nri-host.toml:"), "{finding:#?}");
+    assert!(
+        finding.what.contains("10-devices: config.allow_devices[0]"),
+        "{finding:#?}"
+    );
+    Ok(())
+}

@@ -14,7 +14,7 @@ async fn containerd_1_7_has_nri_off_and_the_advice_switches_it_on() -> Result<()
     let report = node.doctor(&host).await?;
     let finding = report.the("nri-disabled");
     assert_eq!(finding.what, "NRI is off in containerd 1.7.27");
-    assert!(finding.why().contains("default before containerd 2.0"));
+    assert!(finding.why() == "Off is the default before containerd 2.0.");
     let put = format!("{NRI}  disable = false\n");
     finding.advises(CONTAINERD_CONFIG, &put, RESTART);
     node.follow(finding);
@@ -269,5 +269,40 @@ async fn a_file_that_is_newer_than_the_process_does_not_count_yet() -> Result<()
     let finding = report.the("runtime-not-restarted");
     assert_eq!(finding.level, "warning");
     assert!(finding.what.starts_with(CONTAINERD_CONFIG) && finding.runs(RESTART));
+    Ok(())
+}
+
+/// Shims run `containerd publish` again and again.
+#[tokio::test]
+async fn commands_of_the_runtime_s_program_are_not_taken_for_the_runtime() -> Result<()> {
+    let program = "/usr/bin/containerd";
+    let arguments = ["--config", "/x.toml", "publish", "--topic", "/tasks/exit"];
+    let node = Node::containerd("2.1.4", "version = 3\n")
+        .process(
+            99,
+            program,
+            &arguments,
+            "0::/system.slice/containerd.service",
+        )
+        .file(
+            "/x.toml",
+            "[plugins.\"io.containerd.nri.v1.nri\"]\ndisable = true\n",
+        );
+    let report = node.doctor(&node.host()).await?;
+    report.the("runtime");
+    report.the("nri");
+    Ok(())
+}
+
+#[tokio::test]
+async fn of_several_runtimes_the_one_at_our_socket_is_judged() -> Result<()> {
+    let node = Node::containerd("1.7.27", "version = 2\n").with_crio("1.34.1");
+    let nri = format!("[crio.nri]\n{}", node.socket_key("nri_listen"));
+    let node = node.file("/etc/crio/crio.conf.d/10.conf", &nri).listening();
+    let report = node.doctor(&node.host()).await?;
+    assert!(report.the("runtime").what.starts_with("CRI-O 1.34.1 runs"));
+    let aside = &report.the("runtime-aside").what;
+    assert_eq!(aside, "containerd 1.7.27 has its socket at /var/run/nri/nri.sock");
+    assert!(!report.bad().contains(&"nri-disabled"), "{report:#?}");
     Ok(())
 }

@@ -46,8 +46,9 @@ async fn different_paths_are_told_with_the_line_that_makes_them_one() -> Result<
     let report = node.doctor(&node.host()).await?;
     let finding = report.the("socket-path-differs");
     assert_eq!(finding.level, "problem");
+    assert!(finding.put().0.ends_with("nri-host.toml"));
     finding.advises(
-        "nri-host.toml",
+        finding.put().0.to_str().unwrap(),
         "[runtime]\nsocket = \"/run/elsewhere/nri.sock\"",
         "systemctl restart nri-host",
     );

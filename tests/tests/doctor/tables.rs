@@ -12,10 +12,7 @@ async fn the_default_configuration_of_each_release_is_understood() -> Result<()>
         return Ok(());
     }
     for release in RELEASES {
-        let output = std::process::Command::new(release.program()?)
-            .args(["config", "default"])
-            .output()?;
-        let config = String::from_utf8(output.stdout)?;
+        let config = release.config_default()?;
         let node = Node::containerd(release.version, &config);
         let host = node.host();
         let report = node.doctor(&host).await?;
@@ -41,6 +38,88 @@ async fn the_default_configuration_of_each_release_is_understood() -> Result<()>
                 .doctor(&host)
                 .await?
                 .the("nri");
+        }
+    }
+    Ok(())
+}
+
+/// Main files and files that they import, which containerd merges in ways that have changed.
+const LAYERS: [(&str, &[(&str, &str)]); 8] = [
+    ("version = 2\n", &[]),
+    ("version = 2\n[NRI]\ndisable = true\n", &[]),
+    (
+        "version = 2\nimports = [\"conf.d/*.toml\"]\n[NRI]\ndisable = true\n",
+        &[("conf.d/10.toml", "[NRI]\ndisable = false\n")],
+    ),
+    (
+        "version = 2\nimports = [\"late.toml\"]\n[NRI]\ndisable = false\nsocket_path = \"/a\"\n",
+        &[(
+            "late.toml",
+            "version = 2\n[NRI]\nplugin_request_timeout = \"3s\"\n",
+        )],
+    ),
+    (
+        "version = 2\nimports = [\"conf.d/*.toml\"]\n",
+        &[
+            (
+                "conf.d/10.toml",
+                "[NRI]\ndisable = false\nsocket_path = \"/a\"\n",
+            ),
+            (
+                "conf.d/20.toml",
+                "[NRI]\ndisable = false\nsocket_path = \"/b\"\n",
+            ),
+            ("conf.d/30.conf", "[NRI]\ndisable = true\n"),
+        ],
+    ),
+    (
+        "version = 2\nimports = [\"one.toml\", \"two.toml\"]\n",
+        &[
+            (
+                "one.toml",
+                "imports = [\"three.toml\"]\n[NRI]\ndisable = false\nsocket_path = \"/1\"\n",
+            ),
+            ("two.toml", "[NRI]\ndisable = false\nsocket_path = \"/2\"\n"),
+            (
+                "three.toml",
+                "[NRI]\ndisable = false\nsocket_path = \"/3\"\n",
+            ),
+        ],
+    ),
+    ("[NRI]\ndisable = true\nsocket_path = \"/a\"\n", &[]),
+    (
+        "[plugins.nri]\ndisable = false\nsocket_path = \"/a\"\n",
+        &[],
+    ),
+];
+
+#[tokio::test]
+async fn files_come_to_the_same_as_in_each_release_of_containerd() -> Result<()> {
+    if tier::skipped("real containerd", nri_host_tests::containerd::missing()) {
+        return Ok(());
+    }
+    let text = |text: &str| text.replace("NRI", "plugins.\"io.containerd.nri.v1.nri\"");
+    for release in RELEASES {
+        for (main, others) in LAYERS {
+            let mut node = Node::containerd(release.version, &text(main));
+            for (path, other) in others {
+                node = node.file(&format!("/etc/containerd/{path}"), &text(other));
+            }
+            let dump = release.config_dump(&node.path(CONTAINERD_CONFIG))?;
+            let theirs = &dump["plugins"]["io.containerd.nri.v1.nri"];
+            let case = format!("{} with {main} and {others:?}", release.version);
+            let report = node.doctor(&node.host()).await?;
+            let disabled = theirs["disable"].as_bool().context("in the dump")?;
+            let is_disabled = report.bad().contains(&"nri-disabled");
+            assert_eq!(is_disabled, disabled, "{case}: {report:#?}");
+            if !disabled {
+                let socket = theirs["socket_path"].as_str().context("in the dump")?;
+                let nri = report.the("nri");
+                assert!(
+                    nri.what.ends_with(&format!(", at {socket}")),
+                    "{case}: {nri:?}"
+                );
+            }
         }
     }
     Ok(())

@@ -27,7 +27,6 @@ mod outcomes;
 mod own_words;
 mod promise;
 mod quarantine;
-mod reload;
 mod reset;
 mod restart;
 mod service_manager;

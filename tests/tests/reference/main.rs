@@ -4,7 +4,6 @@ mod cuts;
 mod harness;
 mod plugins;
 mod policy;
-mod reload;
 mod replies;
 mod stage;
 mod synchronize;

@@ -8,13 +8,9 @@ use super::super::node::Node;
 use super::super::own::Own;
 use super::super::socket::Socket;
 use super::layers::Reason;
-use super::{Kind, Runtime, containerd, required};
+use super::{Kind, Runtime, containerd, required, timeouts};
 use crate::config::Config;
 
-/// Less than this is gone before a component has begun: the host answers 50 ms before the end.
-const SHORT_REQUEST_TIMEOUT: Duration = Duration::from_millis(500);
-/// A node under pressure takes as long until a plugin has registered.
-const SHORT_REGISTRATION_TIMEOUT: Duration = Duration::from_secs(2);
 /// Where people put files for containerd, which reads them where its main file says so.
 const DROP_IN_FOLDER: &str = "/etc/containerd/conf.d";
 /// Times of files and of processes are known to about a second.
@@ -40,9 +36,9 @@ pub(in super::super) fn judge(
     findings.extend(not_restarted(runtime, node));
     if let Some(config) = &own.config {
         if runtime.takes_plugins() {
-            findings.push(socket_path(runtime, config, socket));
+            findings.push(socket_path(runtime, own.file, config, socket));
         }
-        timeouts(runtime, config, findings);
+        timeouts::judge(runtime, config, findings);
         required::judge(runtime, own, config, findings);
     }
 }
@@ -223,7 +219,7 @@ fn nri(runtime: &Runtime) -> Finding {
         Some(enabled) if !enabled.value => {
             let why = match &enabled.file {
                 Some(file) => format!("{} says so.", file.display()),
-                None => format!("{}.", default_off(runtime)),
+                None => default_off(runtime).to_owned(),
             };
             return runtime.set_in_nri(off(why), on, enabled.file.as_deref());
         }
@@ -232,7 +228,7 @@ fn nri(runtime: &Runtime) -> Finding {
                 "nri-unknown",
                 format!("whether NRI is on in {runtime} depends on its version"),
             )
-            .because(format!("No file says so, and {}.", default_off(runtime)));
+            .because(format!("No file says so. {}", default_off(runtime)));
             return runtime.set_in_nri(unknown, on, None);
         }
         Some(_) => {}
@@ -255,8 +251,8 @@ fn nri(runtime: &Runtime) -> Finding {
 
 fn default_off(runtime: &Runtime) -> &'static str {
     match runtime.kind() {
-        Kind::Containerd => "off is the default before containerd 2.0",
-        Kind::Crio => "off is the default before CRI-O 1.30",
+        Kind::Containerd => "Off is the default before containerd 2.0.",
+        Kind::Crio => "Off is the default before CRI-O 1.30.",
     }
 }
 
@@ -278,7 +274,7 @@ fn not_restarted(runtime: &Runtime, node: &Node) -> Option<Finding> {
     )
 }
 
-fn socket_path(runtime: &Runtime, config: &Config, socket: Socket) -> Finding {
+fn socket_path(runtime: &Runtime, own: &Path, config: &Config, socket: Socket) -> Finding {
     let theirs = &runtime.settings.socket.value;
     let ours = &config.runtime.socket;
     let (there, here) = (theirs.display(), ours.display());
@@ -298,75 +294,20 @@ fn socket_path(runtime: &Runtime, config: &Config, socket: Socket) -> Finding {
     };
     Finding::problem("socket-path-differs", what)
         .say(format!(
-            "Use one path: the runtime's{file}, by [runtime] in nri-host.toml, unless the variable \
-             NRI_HOST_SOCKET or the option --socket is set."
+            "Use one path: the runtime's{file} or that of nri-host, which the variable \
+             NRI_HOST_SOCKET and the option --socket set before any file."
         ))
-        .put("nri-host.toml", format!("[runtime]\nsocket = \"{there}\""))
+        .put(own, format!("[runtime]\nsocket = \"{there}\""))
         .run("systemctl restart nri-host")
 }
 
 /// `/var/run` is a link to `/run` wherever both are there.
-fn is_same(one: &Path, other: &Path) -> bool {
+pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     let plain = |path: &Path| match path.strip_prefix("/var/run") {
         Ok(rest) => Path::new("/run").join(rest),
         Err(_) => PathBuf::from(path),
     };
     plain(one) == plain(other)
-}
-
-fn timeouts(runtime: &Runtime, config: &Config, findings: &mut Vec<Finding>) {
-    let settings = &runtime.settings;
-    let limit = settings.request_timeout.value;
-    let (request, registration) = match runtime.kind() {
-        Kind::Containerd => ("plugin_request_timeout", "plugin_registration_timeout"),
-        Kind::Crio => (
-            "nri_plugin_request_timeout",
-            "nri_plugin_registration_timeout",
-        ),
-    };
-    if limit < SHORT_REQUEST_TIMEOUT {
-        let finding = Finding::warning(
-            "request-timeout-short",
-            format!("{runtime} gives a plugin {limit:?} for a request"),
-        )
-        .because("On a busy node components will be late, and their calls answered for them.");
-        let file = settings.request_timeout.file.as_deref();
-        findings.push(runtime.set_in_nri(finding, &format!("{request} = \"2s\""), file));
-    }
-    if settings.registration_timeout.value < SHORT_REGISTRATION_TIMEOUT {
-        let finding = Finding::warning(
-            "registration-timeout-short",
-            format!(
-                "{runtime} gives a plugin {:?} to register",
-                settings.registration_timeout.value
-            ),
-        )
-        .because("On a busy node components will not come through.");
-        let file = settings.registration_timeout.file.as_deref();
-        findings.push(runtime.set_in_nri(finding, &format!("{registration} = \"5s\""), file));
-    }
-    let enabled = config
-        .components
-        .iter()
-        .filter(|component| component.enabled);
-    for component in enabled {
-        if let Some(timeout) = component.timeout.filter(|timeout| *timeout >= limit) {
-            findings.push(
-                Finding::warning(
-                    "timeout-without-effect",
-                    format!(
-                        "timeout = {timeout:?} of {} is not less than what {runtime} gives a \
-                         request, {limit:?}",
-                        component.plugin_name()
-                    ),
-                )
-                .because("The host answers before the runtime's time is over, whatever it is.")
-                .say(format!(
-                    "Shorten it, or give {request} more, or leave it out."
-                )),
-            );
-        }
-    }
 }
 
 /// Looks at runtimes side by side: each makes the socket anew when it starts, and takes it from the

@@ -7,6 +7,7 @@ mod judge;
 mod layers;
 mod required;
 mod settings;
+mod timeouts;
 mod version;
 
 use std::fmt;
@@ -43,7 +44,7 @@ pub(super) fn find(node: &Node, known: Option<&RuntimeStatus>) -> Vec<Runtime> {
     let processes = processes(node, &["containerd", "crio"]).unwrap_or_default();
     let mut runtimes: Vec<Runtime> = processes
         .into_iter()
-        .filter(|process| !process.is_in_a_container())
+        .filter(|process| is_daemon(process) && !process.is_in_a_container())
         .map(|process| Runtime::of_process(node, process, known))
         .collect();
     for distribution in &DISTRIBUTIONS {
@@ -56,6 +57,22 @@ pub(super) fn find(node: &Node, known: Option<&RuntimeStatus>) -> Vec<Runtime> {
         }
     }
     runtimes
+}
+
+/// Shims and people run the same programs for other things.
+fn is_daemon(process: &Process) -> bool {
+    const COMMANDS: [&str; 8] = [
+        "config",
+        "publish",
+        "oci-hook",
+        "version",
+        "wipe",
+        "status",
+        "--version",
+        "--help",
+    ];
+    let is_command = |argument: &String| COMMANDS.contains(&argument.as_str());
+    !process.arguments.iter().any(is_command)
 }
 
 /// Where runtimes are looked for, in words.
@@ -118,8 +135,17 @@ impl Runtime {
         self.distribution.kind
     }
 
+    /// Whether plugins that connect to `socket` come to this one.
+    pub(super) fn is_at(&self, socket: &Path) -> bool {
+        judge::is_same(&self.settings.socket.value, socket)
+    }
+
     pub(super) fn runs(&self) -> bool {
         self.process.is_some()
+    }
+
+    pub(super) fn serves_pods(&self) -> bool {
+        self.settings.cri_left_out_by.is_none()
     }
 
     /// Whether plugins can connect; in doubt, they can.

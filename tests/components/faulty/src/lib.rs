@@ -6,7 +6,6 @@
 //! until = "/tmp/go"             # "hang" and "try-later" end when this file exists; without it never
 //! methods = ["CreateContainer"] # narrows the methods that it wants; without it all 15
 //! record = "/tmp/calls.jsonl"   # one JSON line for each call
-//! alone = "/tmp/lock"            # create says "later" while another instance has this file
 //!
 //! [component.config.health]      # what it says of itself, in create
 //! summary = "12 hooks"
@@ -53,7 +52,6 @@
 //! Its own commands are `methods`, `fail TEXT` and `panic`.
 #![forbid(unsafe_code)]
 
-mod alone;
 mod answers;
 mod behaviour;
 mod commands;
@@ -74,7 +72,6 @@ use nri_plugin_api::{
 };
 use serde::Deserialize;
 
-use alone::Alone;
 use behaviour::{Action, Behaviour, Creation};
 use health::HealthSettings;
 use record::{Entry, Record};
@@ -92,8 +89,6 @@ pub struct Settings {
     methods: Option<Vec<String>>,
     #[serde(default)]
     record: Option<PathBuf>,
-    #[serde(default)]
-    alone: Option<PathBuf>,
     #[serde(default)]
     on: BTreeMap<String, Behaviour>,
     #[serde(default)]
@@ -124,7 +119,6 @@ pub struct Faulty {
     on_result: Option<Behaviour>,
     asker: Asker,
     _burst: Option<Bursting>,
-    _alone: Option<Alone>,
 }
 
 /// Turns names into methods; wrong ones are mistakes in the configuration.
@@ -161,7 +155,6 @@ impl Faulty {
         if let Some(health) = settings.health {
             host.report_health(&health.into());
         }
-        let alone = settings.alone.map(Alone::take).transpose()?;
         let asker = Asker::new(host);
         let burst = settings.updates.burst;
         let burst = burst.map(|b| Bursting::start(b, asker.clone(), settings.record.as_deref()));
@@ -173,7 +166,6 @@ impl Faulty {
             on_result: settings.updates.on_result,
             asker,
             _burst: burst.transpose()?,
-            _alone: alone,
         })
     }
 
