@@ -289,6 +289,9 @@ typedef struct nrih_component {
    *            until create returned. *instance belongs to the component.
    * failure:   NRIH_FAILED or NRIH_TRY_LATER, with the reason given by
    *            host->reply for token 0; destroy is not called then.
+   *            A reload of the host creates an instance before it destroys the
+   *            one that it replaces. Where the two cannot be there at the same
+   *            time, NRIH_TRY_LATER has the other one destroyed first.
    */
   int32_t (*create)(const nrih_host *host, const nrih_create_args *args,
                     void **instance);

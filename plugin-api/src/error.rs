@@ -81,7 +81,9 @@ impl Error {
     }
 
     /// For [`Component::create`](crate::Component::create): something that will come is not there
-    /// yet. The host tries again later. Elsewhere it is a failure.
+    /// yet, or another instance has it. The host tries again later; where it has only made this
+    /// instance to replace another one, after a change of the configuration, it destroys that one first.
+    /// Elsewhere it is a failure.
     pub fn try_later(reason: impl Into<String>) -> Self {
         Self::new(Kind::TryLater(reason.into()))
     }

@@ -19,6 +19,8 @@ const GO_VERSION: &str = "1.26.0";
 pub struct Module<'a> {
     pub path: &'a str,
     pub version: &'a str,
+    /// Whether it has parts in C, for which a compiler is needed.
+    pub has_c: bool,
 }
 
 /// Why no Go program can be built here, if so.
@@ -46,7 +48,7 @@ fn parse_version(text: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// Builds commands of a published module (`cmd/NAME` for instance) into `folder`
+/// Builds commands of a published module (`cmd/NAME`, or "" for its root) into `folder`
 /// of the cache, unless they are there already; returns the folder's path.
 ///
 /// # Errors
@@ -59,12 +61,19 @@ pub fn build_published(folder: &str, module: Module<'_>, commands: &[&str]) -> R
         ));
         // `go install PACKAGE@VERSION` refuses modules with exclude directives, as
         // containerd has had for long; requiring them works for all.
-        let Module { path, version } = module;
+        let Module {
+            path,
+            version,
+            has_c,
+        } = module;
         let go_mod = format!("module builder\n\ngo {GO_VERSION}\n\nrequire {path} {version}\n");
         fs::write(partial.join("go.mod"), go_mod)?;
-        let packages = commands.iter().map(|command| format!("{path}/{command}"));
+        let packages = commands.iter().map(|command| match *command {
+            "" => path.to_owned(),
+            command => format!("{path}/{command}"),
+        });
         // The module's own requirements decide all other versions.
-        build(partial, &["-mod=mod"], packages, partial)
+        build(partial, &["-mod=mod"], has_c, packages, partial)
     })
 }
 
@@ -82,6 +91,7 @@ pub fn build_local(folder: &str, module: &str) -> Result<PathBuf> {
     build(
         &tests_dir().join(module),
         &["-tags=nri_no_wasm"],
+        false,
         packages,
         &target,
     )?;
@@ -97,13 +107,14 @@ pub fn tests_dir() -> &'static Path {
 fn build(
     module: &Path,
     flags: &[&str],
+    has_c: bool,
     packages: impl Iterator<Item = String>,
     out: &Path,
 ) -> Result<()> {
     let mut go = Command::new("go");
     go.current_dir(module)
         // Without cgo neither headers nor libraries of the machine are needed.
-        .env("CGO_ENABLED", "0")
+        .env("CGO_ENABLED", if has_c { "1" } else { "0" })
         .args(["build", "-ldflags=-s -w"])
         .args(flags)
         .arg("-o")

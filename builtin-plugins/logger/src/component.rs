@@ -62,7 +62,7 @@ impl Component for Logger {
     type Config = RawSettings;
 
     fn create(config: RawSettings, host: Host) -> Result<Self, Error> {
-        let settings = Settings::check(&config)?;
+        let settings = Settings::check(&config, host.is_trial())?;
         let queue = Arc::new(Queue::new(settings.limits));
         let (renderer, sink) = (settings.renderer, settings.sink);
         let writer = Writer::start(host, Arc::clone(&queue), renderer, sink)

@@ -1,7 +1,7 @@
 //! `[component.config]`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nri_plugin_api::{ConfigMistakes, Error, MethodSet};
 use serde::Deserialize;
@@ -127,12 +127,12 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Checks the settings, and opens the file.
+    /// Checks the settings, and opens the file. In a trial it is not made.
     ///
     /// # Errors
     ///
     /// All mistakes at once, by key.
-    pub(crate) fn check(raw: &RawSettings) -> Result<Self, Error> {
+    pub(crate) fn check(raw: &RawSettings, is_trial: bool) -> Result<Self, Error> {
         let mut mistakes = ConfigMistakes::new();
         let events = events(&raw.events, &mut mistakes);
         let selection = Selection::read(
@@ -144,7 +144,7 @@ impl Settings {
         let redaction = Redaction::read(&raw.redact_env, &raw.redact_annotations, &mut mistakes);
         let limits = limits(raw, &mut mistakes);
         let demonstration = Demonstration::read(raw, &mut mistakes);
-        let file = file(raw, &mut mistakes);
+        let file = file(raw, is_trial, &mut mistakes);
         mistakes.into_result()?;
         let max_record = file.as_ref().map_or(HostLog::MAX_LINE, |_| usize::MAX);
         Ok(Self {
@@ -197,7 +197,7 @@ fn limits(raw: &RawSettings, mistakes: &mut ConfigMistakes) -> Limits {
 }
 
 /// Opens the file, if there is to be one.
-fn file(raw: &RawSettings, mistakes: &mut ConfigMistakes) -> Option<FileSink> {
+fn file(raw: &RawSettings, is_trial: bool, mistakes: &mut ConfigMistakes) -> Option<FileSink> {
     if (1..MIN_ROTATE_BYTES).contains(&raw.rotate_bytes) {
         let message = format!("expected at least {MIN_ROTATE_BYTES}, or 0 for no rotation");
         mistakes.add("rotate_bytes", message);
@@ -212,6 +212,10 @@ fn file(raw: &RawSettings, mistakes: &mut ConfigMistakes) -> Option<FileSink> {
         }
         return None;
     };
+    let could_be_made = || !path.exists() && path.parent().is_some_and(Path::is_dir);
+    if is_trial && path.is_absolute() && could_be_made() {
+        return None;
+    }
     let rotation = (raw.rotate_bytes > 0).then_some(Rotation {
         bytes: raw.rotate_bytes,
         keep: raw.rotate_keep,

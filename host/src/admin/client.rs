@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -15,10 +16,10 @@ use tokio::time::timeout;
 
 use super::log::{Log, LogQuery};
 use super::reset::ResetRequest;
-use super::socket::LIMIT;
+use super::socket::{LIMIT, LONG_LIMIT};
 use super::status::Status;
 use crate::config::HostConfig;
-use crate::supervisor::Reset;
+use crate::supervisor::{Report, Reset};
 
 /// Largest answer that a command reads, in bytes.
 const MAX_ANSWER: usize = 16 << 20;
@@ -73,7 +74,7 @@ fn absence(error: &io::Error) -> &'static str {
 ///
 /// When there is no daemon, or no answer of its.
 pub async fn ask_status(host: &HostConfig) -> Result<Status, AskError> {
-    exchange(host, Method::GET, "/status", Vec::new()).await
+    exchange(host, Method::GET, "/status", Vec::new(), LIMIT).await
 }
 
 /// Asks the daemon for what it logged of a component after a time, in microseconds since 1970.
@@ -89,7 +90,7 @@ pub async fn ask_log(host: &HostConfig, component: &str, after_us: u64) -> Resul
         after_us,
     };
     let path = format!("/log?{}", query.encoded());
-    exchange(host, Method::GET, &path, Vec::new()).await
+    exchange(host, Method::GET, &path, Vec::new(), LIMIT).await
 }
 
 /// Asks the daemon to forget what keeps a component from being called. `component`: its name, alone
@@ -101,7 +102,17 @@ pub async fn ask_log(host: &HostConfig, component: &str, after_us: u64) -> Resul
 /// it runs no component of that name.
 pub async fn ask_reset(host: &HostConfig, component: String) -> Result<Vec<Reset>, AskError> {
     let body = serde_json::to_vec(&ResetRequest { component }).expect("its keys are strings");
-    exchange(host, Method::POST, "/reset", body).await
+    exchange(host, Method::POST, "/reset", body, LIMIT).await
+}
+
+/// Has the daemon bring about what the files say by now, and waits until that is done.
+///
+/// # Errors
+///
+/// When there is no daemon, or no answer of its. [`AskError::Refused`] with the status "unprocessable":
+/// the configuration cannot be used, and nothing was changed.
+pub async fn ask_reload(host: &HostConfig) -> Result<Report, AskError> {
+    exchange(host, Method::POST, "/reload", Vec::new(), LONG_LIMIT).await
 }
 
 async fn exchange<T: DeserializeOwned>(
@@ -109,6 +120,7 @@ async fn exchange<T: DeserializeOwned>(
     method: Method,
     path: &str,
     body: Vec<u8>,
+    limit: Duration,
 ) -> Result<T, AskError> {
     let request = Request::builder()
         .method(method)
@@ -116,7 +128,7 @@ async fn exchange<T: DeserializeOwned>(
         .header(HOST, "nri-host")
         .body(Full::from(body))
         .expect("the request is well-formed");
-    timeout(LIMIT, send(host.admin_socket(), request))
+    timeout(limit, send(host.admin_socket(), request))
         .await
         .map_err(|_| AskError::Timeout)?
 }

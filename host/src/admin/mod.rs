@@ -13,6 +13,7 @@ mod answer;
 pub mod client;
 pub mod log;
 pub mod notify;
+mod reload;
 mod reset;
 mod router;
 pub mod socket;

@@ -4,7 +4,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 
 use super::answer::{Answer, Sources, ask, json, refuse, stopping};
-use super::{log, reset};
+use super::{log, reload, reset};
 use crate::supervisor::Question;
 
 /// What can be asked for.
@@ -12,6 +12,7 @@ use crate::supervisor::Question;
 enum Endpoint {
     Status,
     Log,
+    Reload,
     Reset,
 }
 
@@ -25,12 +26,13 @@ pub(super) enum Caller {
 }
 
 impl Endpoint {
-    const ALL: [Self; 3] = [Self::Status, Self::Log, Self::Reset];
+    const ALL: [Self; 4] = [Self::Status, Self::Log, Self::Reload, Self::Reset];
 
     fn path(self) -> &'static str {
         match self {
             Self::Status => "/status",
             Self::Log => "/log",
+            Self::Reload => "/reload",
             Self::Reset => "/reset",
         }
     }
@@ -39,7 +41,7 @@ impl Endpoint {
     fn changes(self) -> bool {
         match self {
             Self::Status | Self::Log => false,
-            Self::Reset => true,
+            Self::Reload | Self::Reset => true,
         }
     }
 }
@@ -65,8 +67,15 @@ pub(super) async fn respond(
             None => stopping(),
         },
         Ok(Endpoint::Log) => log::respond(request.uri().query(), sources).await,
+        Ok(Endpoint::Reload) => reload::respond(questions).await,
         Ok(Endpoint::Reset) => reset::respond(request.into_body(), questions).await,
     }
+}
+
+/// Whether the answer may take longer than others.
+pub(super) fn takes_long(request: &Request<Incoming>, caller: Caller) -> bool {
+    let endpoint = permit(request.method(), request.uri().path(), caller);
+    matches!(endpoint, Ok(Endpoint::Reload))
 }
 
 /// The endpoint that is meant, if the caller may use it so.

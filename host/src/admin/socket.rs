@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::service::service_fn;
@@ -21,13 +22,15 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 pub use super::answer::Sources;
-use super::router::{Caller, respond};
+use super::router::{Caller, respond, takes_long};
 use crate::config::HostConfig;
 
 /// Whoever holds the lock on this file in the runtime folder is the host.
 const LOCK_NAME: &str = "nri-host.lock";
 /// How long a connection may last, and an answer may take.
 pub(super) const LIMIT: Duration = Duration::from_secs(5);
+/// The same where the answer is to wait for something to be done.
+pub(super) const LONG_LIMIT: Duration = Duration::from_secs(180);
 /// Connections at the same time; further ones wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 16;
 
@@ -127,14 +130,21 @@ async fn serve_connection(stream: UnixStream, sources: Sources) {
         Ok(peer) => caller(peer.uid(), Uid::effective().as_raw()),
         Err(_) => Caller::Onlooker,
     };
+    let long = AtomicBool::new(false);
     let service = service_fn(|request| {
         let sources = sources.clone();
+        long.fetch_or(takes_long(&request, caller), Ordering::Relaxed);
         async move { Ok::<_, Infallible>(respond(request, caller, &sources).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
-    match timeout(LIMIT, connection).await {
+    let mut connection = std::pin::pin!(connection);
+    let mut ended = timeout(LIMIT, &mut connection).await;
+    if ended.is_err() && long.load(Ordering::Relaxed) {
+        ended = timeout(LONG_LIMIT, &mut connection).await;
+    }
+    match ended {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "admin connection"),
         Err(_) => tracing::debug!("admin connection took too long"),

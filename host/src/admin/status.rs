@@ -146,6 +146,8 @@ pub struct ComponentStatus {
     /// Its last failures, newest first.
     #[serde(default)]
     pub last_errors: Vec<LastError>,
+    /// Why it runs with an older configuration than the files have.
+    pub held_back: Option<String>,
     /// What it says of itself.
     pub health: Option<Health>,
     /// For how long it will not be called any more, in seconds, if it is in quarantine. It may be
@@ -170,6 +172,7 @@ impl Status {
     ) -> Self {
         let mut components: Vec<ComponentStatus> = members
             .iter()
+            .filter(|member| !member.leaves())
             .map(ComponentStatus::of_member)
             .chain(absent.iter().map(ComponentStatus::of_absent))
             .collect();
@@ -275,6 +278,7 @@ impl ComponentStatus {
             version: library.map(|library| library.version.clone()),
             events: configured.map(|configured| configured.events),
             last_errors: member.seat.last_errors.list(),
+            held_back: member.held_back().map(str::to_owned),
             health: member.seat.health.get(),
             quarantine_left_seconds: quarantined_until
                 .map(|until| until.saturating_duration_since(Instant::now()).as_secs()),
@@ -286,9 +290,9 @@ impl ComponentStatus {
 
     fn of_absent(absent: &Absent) -> Self {
         match absent {
-            Absent::Disabled { name, index } => Self {
-                name: Some(name.clone()),
-                index: Some(*index),
+            Absent::Disabled(config) => Self {
+                name: Some(config.name.clone()),
+                index: Some(config.index),
                 state: Some(State::Disabled),
                 ..Self::default()
             },

@@ -18,11 +18,8 @@ impl Daemon {
     /// Says on standard error why nobody can be asked.
     pub(super) fn of(common: &CommonArgs) -> Result<Self, ExitReason> {
         // A mistake elsewhere in the configuration must not hide what runs.
-        let host = common
-            .load()
-            .config
-            .map(|config| config.host)
-            .unwrap_or_default();
+        let (_, effective) = common.load_effective();
+        let host = effective.config.host;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -68,6 +65,10 @@ pub(super) fn exit_reason(error: &AskError) -> ExitReason {
             status: StatusCode::FORBIDDEN,
             ..
         } => ExitReason::Failure,
+        AskError::Refused {
+            status: StatusCode::UNPROCESSABLE_ENTITY,
+            ..
+        } => ExitReason::BadConfig,
         _ => ExitReason::Unavailable,
     }
 }

@@ -67,8 +67,18 @@ impl Log {
 
     /// Changes what is logged.
     pub(super) fn set_level(&self, level: LevelFilter) {
-        if let Err(error) = self.level.reload(level) {
-            tracing::error!(%error, "the log level cannot be changed");
-        }
+        set_level(&self.level, level);
+    }
+
+    /// Does the same, wherever it is handed to.
+    pub(super) fn level_setter(&self) -> Box<dyn Fn(LevelFilter) + Send> {
+        let handle = self.level.clone();
+        Box::new(move |level| set_level(&handle, level))
+    }
+}
+
+fn set_level(handle: &reload::Handle<LevelFilter, Registry>, level: LevelFilter) {
+    if let Err(error) = handle.reload(level) {
+        tracing::error!(%error, "the log level cannot be changed");
     }
 }

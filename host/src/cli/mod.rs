@@ -8,6 +8,7 @@ mod inspect;
 mod log;
 mod logging;
 mod output;
+mod reload;
 mod reset;
 mod run;
 mod status;
@@ -109,6 +110,9 @@ enum Command {
     /// Look for what keeps components from working, and say what to do
     #[command(long_about = doctor::ABOUT)]
     Doctor(doctor::DoctorArgs),
+    /// Read the files again, and run what they say by now
+    #[command(long_about = reload::ABOUT)]
+    Reload(reload::ReloadArgs),
     /// Call a component again that is in quarantine or could not be created
     Reset(reset::ResetArgs),
     /// Run a command that a component brings with it; without one, list those that it has
@@ -146,6 +150,7 @@ pub fn main() -> ExitReason {
         Command::Status(args) => status::status(&cli.common, &args, &mut out),
         Command::Log(args) => log::log(&cli.common, &args, &mut out),
         Command::Doctor(args) => doctor::doctor(&cli.common, &args, &mut out),
+        Command::Reload(args) => reload::reload(&cli.common, &args, &mut out),
         Command::Reset(args) => reset::reset(&cli.common, args, &mut out),
         Command::Component(args) => component::component(&cli.common, &args, &mut out),
         Command::Child(args) => child(&args),

@@ -12,14 +12,13 @@ use crate::admin::log::LogLines;
 use crate::admin::notify::ServiceManager;
 use crate::admin::socket::{self, Sources};
 use crate::chain;
-use crate::component::instance::Source;
 use crate::component::load::{Libraries, Probe};
 use crate::component::watchdog::Watchdog;
-use crate::config::{Config, DEFAULT_LOG, Loaded, Scope};
-use crate::crash::{self, History};
+use crate::config::{BrokenComponent, Config, DEFAULT_LOG};
+use crate::crash;
 use crate::exit::ExitReason;
 use crate::process;
-use crate::supervisor::{Absent, Ended, Member, Supervisor, kept_out};
+use crate::supervisor::{Ended, Files, Means, Question, Supervisor, log_findings};
 
 /// Questions that wait for the supervisor; more of them wait in the admin connections.
 const MAX_QUESTIONS: usize = 16;
@@ -33,21 +32,18 @@ pub(super) fn run(common: &CommonArgs) -> ExitReason {
     let lines = LogLines::default();
     let log = Log::start(common.log.unwrap_or(DEFAULT_LOG), lines.clone());
     let loaded = common.load();
-    for warning in &loaded.warnings {
-        tracing::warn!("{warning}");
-    }
-    for mistake in &loaded.mistakes {
-        match &mistake.scope {
-            Scope::Component(Some(component)) => tracing::error!(component, "{mistake}"),
-            _ => tracing::error!("{mistake}"),
-        }
-    }
-    let Some(config) = &loaded.config else {
+    log_findings(&loaded);
+    let Some(config) = loaded.config else {
         tracing::error!("the configuration cannot be used: not starting");
         return ExitReason::BadConfig;
     };
     log.set_level(config.host.log);
-    match serve(config, &loaded, lines) {
+    let again = common.clone();
+    let files = Files {
+        read: Arc::new(move || again.load()),
+        set_log: log.level_setter(),
+    };
+    match serve(config, &loaded.broken, files, lines) {
         Ok(reason) => reason,
         Err(error) => {
             tracing::error!("{}", chain(&*error));
@@ -57,8 +53,9 @@ pub(super) fn run(common: &CommonArgs) -> ExitReason {
 }
 
 fn serve(
-    config: &Config,
-    loaded: &Loaded,
+    config: Config,
+    broken: &[BrokenComponent],
+    files: Files,
     log: LogLines,
 ) -> Result<ExitReason, Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -66,27 +63,21 @@ fn serve(
         .build()?;
     runtime.block_on(async {
         let stop = stop_signal()?;
+        let (questions, asked) = mpsc::channel(MAX_QUESTIONS);
         spare_from_signals()?;
+        reload_on_hangup(questions.clone())?;
         let admin = socket::bind(&config.host)?;
-        let notice = Arc::new(Notify::new());
         let history = crash::begin(&config.host.state_dir)?;
-        let (members, absent) = start_components(config, loaded, &history, &notice)?;
+        let means = means(&config)?;
+        let socket = config.runtime.socket.clone();
+        let service = ServiceManager::from_environment();
+        let supervisor = Supervisor::start(config, broken, means, files, service, history)?;
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
-            components = members.len(),
-            socket = %config.runtime.socket.display(),
+            components = supervisor.components(),
+            socket = %socket.display(),
             "started"
         );
-        let service = ServiceManager::from_environment();
-        let supervisor = Supervisor::new(
-            config.runtime.socket.clone(),
-            members,
-            absent,
-            notice,
-            service,
-            history,
-        );
-        let (questions, asked) = mpsc::channel(MAX_QUESTIONS);
         let ended = tokio::select! {
             ended = supervisor.run(asked, stop) => ended,
             never = socket::serve(admin, Sources { questions, log }) => match never {},
@@ -97,6 +88,16 @@ fn serve(
         };
         process::end_within(TIDY_LIMIT, reason);
         Ok(reason)
+    })
+}
+
+fn means(config: &Config) -> std::io::Result<Means> {
+    let state_dir = &config.host.state_dir;
+    let probe = Probe::with_this_program().remembering(state_dir);
+    Ok(Means {
+        libraries: Arc::new(Libraries::new(state_dir.clone(), probe)),
+        watchdog: Watchdog::start()?,
+        notice: Arc::new(Notify::new()),
     })
 }
 
@@ -125,47 +126,19 @@ fn spare_from_signals() -> std::io::Result<()> {
         // It stays taken when nobody listens any more.
         drop(signal(kind)?);
     }
-    let mut hangup = signal(SignalKind::hangup())?;
-    tokio::spawn(async move {
-        while hangup.recv().await.is_some() {
-            tracing::info!("SIGHUP: the configuration is read at the start alone; nothing is done");
-        }
-    });
     Ok(())
 }
 
-fn start_components(
-    config: &Config,
-    loaded: &Loaded,
-    history: &History,
-    notice: &Arc<Notify>,
-) -> std::io::Result<(Vec<Member>, Vec<Absent>)> {
-    let watchdog = Watchdog::start()?;
-    let state_dir = &config.host.state_dir;
-    let probe = Probe::with_this_program().remembering(state_dir);
-    let libraries = Arc::new(Libraries::new(state_dir.clone(), probe));
-    let mut members = Vec::new();
-    let mut absent: Vec<Absent> = loaded.broken.iter().map(Absent::from).collect();
-    for component in &config.components {
-        if !component.enabled {
-            absent.push(Absent::Disabled {
-                name: component.name.clone(),
-                index: component.index,
-            });
-            continue;
+/// SIGHUP: what the files say by now is brought about.
+fn reload_on_hangup(ask: mpsc::Sender<Question>) -> std::io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            // Nobody takes questions any more when the host is stopping.
+            if ask.send(Question::Reload(None)).await.is_err() {
+                break;
+            }
         }
-        let source = Source {
-            path: component.library.clone(),
-            libraries: Arc::clone(&libraries),
-        };
-        members.push(Member::start(
-            component.clone(),
-            source,
-            config,
-            &watchdog,
-            notice,
-            kept_out(history, component),
-        )?);
-    }
-    Ok((members, absent))
+    });
+    Ok(())
 }

@@ -114,7 +114,7 @@ impl Worker<'_> {
         let path = &self.source.path;
         let inspected = inspect(path).map_err(|error| not_loaded(path, &error))?;
         for warning in &inspected.warnings {
-            tracing::warn!(component = self.seat.policy.plugin, "{warning}");
+            tracing::warn!(component = self.seat.plugin, "{warning}");
         }
         let identity = self.seat.blueprint.identity(&inspected.digest);
         let library = crash::during(&identity, crash::Step::Load, || {
@@ -193,7 +193,7 @@ impl Worker<'_> {
         }
         let time = call.time.saturating_sub(waited);
         let now_ns = clock::now_ns();
-        let deadline_ns = clock::later_ns(now_ns, seat.policy.time_for(call.method, time));
+        let deadline_ns = clock::later_ns(now_ns, seat.policy().time_for(call.method, time));
         let call = Arc::new(call);
         seat.counters.calls.add_one(call.method);
         served.begin(&call, clock::earlier_ns(now_ns, waited), deadline_ns);
@@ -204,7 +204,7 @@ impl Worker<'_> {
             seat.counters.durations.record(served.waited_ns());
             seat.conclude(served, &call, outcome, Patience::Wait);
         } else {
-            let component = seat.policy.plugin.as_str();
+            let component = seat.plugin.as_str();
             let method = call.method.name();
             tracing::warn!(
                 component,
@@ -226,13 +226,13 @@ impl Worker<'_> {
         let seat = self.seat;
         let start = Instant::now();
         let time = seat
-            .policy
+            .policy()
             .time_for_result(served.session.request_timeout());
         let number = served.begin_result(clock::in_ns(time));
         let told = instance.tell(result);
         let in_time = served.finish_result(number);
         if !in_time {
-            let component = seat.policy.plugin.as_str();
+            let component = seat.plugin.as_str();
             tracing::warn!(component, "is back from an overdue update_result");
         }
         let dead = told.is_err();

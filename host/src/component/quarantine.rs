@@ -27,7 +27,7 @@ pub fn length(before: u32) -> Duration {
 /// Whether one component is in quarantine, and what would bring it there.
 #[derive(Debug)]
 pub struct Quarantine {
-    rule: QuarantineConfig,
+    rule: Mutex<QuarantineConfig>,
     /// Whether `history` has a term, for those who have no time for the lock.
     active: AtomicBool,
     history: Mutex<History>,
@@ -58,7 +58,7 @@ impl Quarantine {
     /// A component that has not failed yet.
     pub fn new(rule: QuarantineConfig) -> Self {
         Self {
-            rule,
+            rule: Mutex::new(rule),
             active: AtomicBool::new(false),
             history: Mutex::default(),
         }
@@ -66,7 +66,12 @@ impl Quarantine {
 
     /// What brings the component into quarantine.
     pub fn rule(&self) -> QuarantineConfig {
-        self.rule
+        *lock(&self.rule)
+    }
+
+    /// From now on something else does.
+    pub fn set_rule(&self, rule: QuarantineConfig) {
+        *lock(&self.rule) = rule;
     }
 
     /// The component is not to be called.
@@ -81,14 +86,15 @@ impl Quarantine {
 
     /// The component failed in a call. `Some`: a quarantine begins with it.
     pub fn failed(&self, now: Instant) -> Option<Term> {
+        let rule = self.rule();
         let mut history = lock(&self.history);
         // A call from before the quarantine may end within it.
-        if self.rule.failures == 0 || history.term.is_some() {
+        if rule.failures == 0 || history.term.is_some() {
             return None;
         }
-        let too_old = |at: &Instant| now.duration_since(*at) > self.rule.window;
+        let too_old = |at: &Instant| now.duration_since(*at) > rule.window;
         while history.failures.pop_front_if(|at| too_old(at)).is_some() {}
-        if history.failures.len() + 1 < self.rule.failures as usize {
+        if history.failures.len() + 1 < rule.failures as usize {
             history.failures.push_back(now);
             return None;
         }

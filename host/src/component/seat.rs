@@ -2,8 +2,8 @@
 //!
 //! The seat knows whether the component is there, and which session it has. While the component is
 //! away (in an overdue call, or being created again), the watchdog serves the session by
-//! [`Policy`]. Changes of hands happen under the seat's lock; while the component is there, its
-//! calls take no lock of the seat.
+//! [`Policy`]. Changes of hands happen under the seat's lock, which calls do not take while the
+//! component is there.
 
 mod conclude;
 mod results;
@@ -68,12 +68,12 @@ pub enum Absence {
 /// See the module.
 #[derive(Debug)]
 pub struct Seat {
-    /// How outcomes become answers.
-    pub policy: Policy,
+    /// `INDEX-NAME`, as the runtime and the log know it.
+    pub plugin: String,
     /// What the instance is made of.
     pub blueprint: Blueprint,
-    /// What is counted.
-    pub counters: Counters,
+    /// What is counted, also of the instances before.
+    pub counters: Arc<Counters>,
     /// Whether it is called at all.
     pub quarantine: Quarantine,
     /// Its updates outside requests.
@@ -82,6 +82,7 @@ pub struct Seat {
     pub health: Arc<LastHealth>,
     /// Its last failures.
     pub last_errors: LastErrors,
+    policy: Mutex<Arc<Policy>>,
     out_of_step: AtomicBool,
     library: OnceLock<Arc<Library>>,
     inner: Mutex<Inner>,
@@ -123,13 +124,14 @@ impl Seat {
     ) -> Self {
         let outbox = Outbox::new(policy.plugin.clone(), Arc::clone(&notice));
         Self {
-            policy,
+            plugin: policy.plugin.clone(),
             blueprint,
-            counters: Counters::default(),
+            counters: Arc::default(),
             quarantine: Quarantine::new(quarantine),
             outbox: Arc::new(outbox),
             health: Arc::default(),
             last_errors: LastErrors::default(),
+            policy: Mutex::new(Arc::new(policy)),
             out_of_step: AtomicBool::new(false),
             inner: Mutex::new(Inner {
                 condition: Condition::Loading,
@@ -145,6 +147,30 @@ impl Seat {
             watchdog,
             notice,
         }
+    }
+
+    /// Goes on counting where the seat before this one stopped.
+    #[must_use]
+    pub fn counting_on(mut self, counters: Arc<Counters>) -> Self {
+        self.counters = counters;
+        self
+    }
+
+    /// The instance is made from this library, which is loaded already.
+    #[must_use]
+    pub fn made_from(self, library: Arc<Library>) -> Self {
+        self.loaded(library);
+        self
+    }
+
+    /// How outcomes become answers.
+    pub fn policy(&self) -> Arc<Policy> {
+        Arc::clone(&lock(&self.policy))
+    }
+
+    /// From now on they become answers like this.
+    pub fn set_policy(&self, policy: Policy) {
+        *lock(&self.policy) = Arc::new(policy);
     }
 
     /// Whether the component can serve.
@@ -184,6 +210,12 @@ impl Seat {
                 .is_none_or(|served| served.session.has_ended()),
             _ => inner.thread_ended,
         }
+    }
+
+    /// The component's thread has come to its end, or was never started.
+    pub fn has_ended(&self) -> bool {
+        let inner = self.lock();
+        inner.thread_ended || matches!(inner.condition, Condition::Stopped | Condition::KeptOut)
     }
 
     /// The component missed a call, or its Synchronize failed: what it knows may be wrong.
@@ -240,12 +272,13 @@ impl Seat {
         true
     }
 
-    /// Ends the instance after the call under way, if it comes back from it.
-    pub fn stop(&self) {
+    /// Ends the session and the instance after the call under way; the instance, if it comes back
+    /// from that.
+    pub fn stop(&self, why: &'static str) {
         let mut inner = self.lock();
         inner.stop = true;
         if let Some(served) = &inner.session {
-            served.session.wind_down("the host is stopping");
+            served.session.wind_down(why);
         }
         self.bell.notify_one();
     }

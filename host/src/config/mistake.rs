@@ -101,6 +101,14 @@ pub struct BrokenComponent {
     pub mistakes: Vec<Mistake>,
 }
 
+impl BrokenComponent {
+    /// What is wrong with it, in one line.
+    pub fn reason(&self) -> String {
+        let mistakes: Vec<String> = self.mistakes.iter().map(ToString::to_string).collect();
+        mistakes.join("; ")
+    }
+}
+
 /// What is wrong at one place.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]

@@ -61,6 +61,16 @@ impl Origin {
         }
     }
 
+    /// Whether this file, or one in this folder, has a part in it.
+    pub fn is_from(&self, file: &Path) -> bool {
+        let mut children: Box<dyn Iterator<Item = &Self>> = match &self.children {
+            Children::None => Box::new(std::iter::empty()),
+            Children::Items(items) => Box::new(items.iter()),
+            Children::Keys(keys) => Box::new(keys.values()),
+        };
+        self.location.file.starts_with(file) || children.any(|child| child.is_from(file))
+    }
+
     /// The place of the key at `path` below this one, or of its nearest ancestor that was written.
     ///
     /// Keys are looked up as they stand, longest first, so that one with a dot in it is found.

@@ -12,7 +12,7 @@ mod progress;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nri_plugin_api::abi::Method;
 use nri_plugin_api::api;
@@ -34,6 +34,9 @@ const RUNTIME_SERVICE: &str = "nri.pkg.api.v1alpha1.Runtime";
 const REGISTER_CALL: u32 = 1;
 /// Number of our first call after that. The numbers of a client's calls are odd, and rise.
 const FIRST_UPDATE_CALL: u32 = 3;
+/// How long other plugins may take until the runtime has a creation validated. It may also have given
+/// it up, and does not say so.
+const CREATION_LIMIT: Duration = Duration::from_secs(1);
 /// Time that a runtime gives a call when it does not say: NRI's default.
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -101,6 +104,8 @@ pub struct Session {
     attendance: Arc<Attendance>,
     progress: Mutex<Progress>,
     winding_down: Mutex<Option<&'static str>>,
+    /// When the last call was CreateContainer, of a container that the plugin validates, too.
+    creating: Mutex<Option<Instant>>,
     synchronization: Mutex<Synchronization>,
     next_update_call: AtomicU32,
     traffic: Arc<Traffic>,
@@ -132,6 +137,7 @@ impl Session {
             attendance,
             progress: Mutex::default(),
             winding_down: Mutex::default(),
+            creating: Mutex::default(),
             synchronization: Mutex::default(),
             next_update_call: AtomicU32::new(FIRST_UPDATE_CALL),
             traffic,
@@ -157,6 +163,20 @@ impl Session {
     /// The session has not ended, and is not to end after the call under way.
     pub fn goes_on(&self) -> bool {
         !self.has_ended() && lock(&self.winding_down).is_none()
+    }
+
+    /// The runtime fails requests when it loses the plugin in their midst.
+    pub fn is_sensitive(&self) -> bool {
+        self.registration.fail_request || self.validates()
+    }
+
+    /// The runtime is probably in the midst of a request of which more is to come.
+    pub fn is_in_request(&self) -> bool {
+        lock(&self.creating).is_some_and(|since| since.elapsed() < CREATION_LIMIT)
+    }
+
+    fn validates(&self) -> bool {
+        self.registration.methods & Method::ValidateContainerAdjustment.bit() != 0
     }
 
     /// The runtime dies of sysctl adjustments.

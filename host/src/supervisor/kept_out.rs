@@ -2,15 +2,13 @@
 //! that never returned.
 
 use std::io;
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::RETRY;
 use super::backoff::Backoff;
 use super::member::{CREATE_LIMIT, Member};
 use super::stuck::{Look, STUCK_LIMIT};
-use crate::component::inspect::inspect;
-use crate::component::instance::{self, Source};
+use crate::component::inspect::{Digest, inspect};
 use crate::config::{ComponentConfig, OnStuck, QuarantineConfig};
 use crate::crash::{Crash, History, KeptOut, fingerprint, seconds};
 
@@ -21,17 +19,15 @@ const RESTARTS_WINDOW: Duration = Duration::from_secs(24 * 3600);
 /// What a component that stays out waits for.
 #[derive(Debug)]
 pub(super) struct Exclusion {
-    source: Source,
     crashes: KeptOut,
     until: Instant,
     backoff: Backoff,
 }
 
 impl Exclusion {
-    pub(super) fn new(source: Source, crashes: KeptOut, now: Instant) -> Self {
+    pub(super) fn new(crashes: KeptOut, now: Instant) -> Self {
         let until = now + crashes.time;
         Self {
-            source,
             crashes,
             until,
             backoff: Backoff::default(),
@@ -50,12 +46,22 @@ impl Exclusion {
 }
 
 /// Whether a component that is configured like this stays out now, and why.
-pub fn kept_out(history: &History, config: &ComponentConfig) -> Option<KeptOut> {
-    let component = config.plugin_name();
-    if !history.knows(&component) {
+pub(super) fn kept_out(history: &History, config: &ComponentConfig) -> Option<KeptOut> {
+    if !history.knows(&config.plugin_name()) {
         return None;
     }
-    let print = current_fingerprint(config)?;
+    let digest = inspect(&config.library).ok()?.digest;
+    kept_out_with(history, config, &digest)
+}
+
+/// The same for a library that was looked at already.
+pub(super) fn kept_out_with(
+    history: &History,
+    config: &ComponentConfig,
+    library: &Digest,
+) -> Option<KeptOut> {
+    let component = config.plugin_name();
+    let print = fingerprint(library, &config.config_json());
     history.kept_out(&component, &print, counted(config), SystemTime::now())
 }
 
@@ -92,7 +98,7 @@ impl Member {
             return Ok(false);
         };
         self.seat.create_again();
-        let started = instance::start(Arc::clone(&self.seat), exclusion.source.clone());
+        let started = self.means.start(&self.seat, &self.config.library);
         match &started {
             Ok(()) => tracing::warn!(component = self.plugin(), "let in again"),
             Err(error) => {

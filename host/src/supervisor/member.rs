@@ -1,27 +1,28 @@
 //! One component on its way from a file to an active session, and back after every loss.
 
 mod sessions;
+mod succession;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nri_plugin_api::abi::Method;
-use tokio::sync::Notify;
 
 use super::backoff::Backoff;
+use super::earlier;
 use super::kept_out::Exclusion;
+use super::means::{self, Means};
+use super::parting::Parting;
 use super::reset::{Deed, Reset};
 use super::stuck::StuckWatch;
-use crate::component::border::{Blueprint, NotCreated};
+use crate::component::border::NotCreated;
 use crate::component::context::ConfigError;
-use crate::component::instance::{self, Source};
 use crate::component::load::PROBE_LIMIT;
-use crate::component::policy::Policy;
 use crate::component::seat::{Absence, Condition, Seat, Served};
-use crate::component::watchdog::Watchdog;
 use crate::config::{ComponentConfig, Config, RuntimeConfig};
 use crate::crash::{Crash, KeptOut};
 use sessions::Past;
+use succession::Succession;
 
 /// How long the constructors of a library may take: twice the time that they have when they are tried
 /// out.
@@ -57,7 +58,10 @@ pub struct Member {
     /// Since when its session is in its state.
     pub since: Instant,
     past: Past,
-    runtime: RuntimeConfig,
+    pub(super) runtime: RuntimeConfig,
+    pub(super) means: Means,
+    succession: Succession,
+    pub(super) parting: Option<Parting>,
     create_backoff: Backoff,
     create_at: Option<Instant>,
     reported: Option<String>,
@@ -75,40 +79,21 @@ impl Member {
     /// When the system has no thread left.
     pub fn start(
         config: ComponentConfig,
-        source: Source,
         host: &Config,
-        watchdog: &Watchdog,
-        notice: &Arc<Notify>,
+        means: &Means,
         kept_out: Option<KeptOut>,
     ) -> std::io::Result<Self> {
-        let policy = Policy {
-            plugin: config.plugin_name(),
-            on_failure: config.on_failure,
-            fail_exempt_namespaces: host.host.fail_exempt_namespaces.clone(),
-            timeout: config.timeout,
-            sync_timeout: config.sync_timeout,
-        };
-        let blueprint = Blueprint {
-            name: config.name.clone(),
-            index: config.index,
-            config: config.config_json(),
-        };
-        let seat = Arc::new(Seat::new(
-            blueprint,
-            policy,
-            config.quarantine,
-            watchdog.clone(),
-            Arc::clone(notice),
-        ));
+        let policy = means::policy(&config, &host.host.fail_exempt_namespaces);
+        let seat = Arc::new(means.seat(&config, policy));
         let now = Instant::now();
         let exclusion = match kept_out {
             None => {
-                instance::start(Arc::clone(&seat), source)?;
+                means.start(&seat, &config.library)?;
                 None
             }
             Some(crashes) => {
                 seat.keep_out();
-                let exclusion = Exclusion::new(source, crashes, now);
+                let exclusion = Exclusion::new(crashes, now);
                 let component = config.plugin_name();
                 let reason = exclusion.reason();
                 tracing::error!(component, reason, "stays out for a while");
@@ -125,6 +110,9 @@ impl Member {
             since: now,
             past: Past::new(now),
             runtime: host.runtime.clone(),
+            means: means.clone(),
+            succession: Succession::default(),
+            parting: None,
             create_backoff: Backoff::default(),
             create_at: None,
             reported: None,
@@ -134,9 +122,24 @@ impl Member {
         })
     }
 
+    /// Nothing that was before is held against the component: it has another seat.
+    fn begin_anew(&mut self, now: Instant) {
+        self.past.begin_anew();
+        self.create_backoff = Backoff::default();
+        self.create_at = None;
+        self.reported = None;
+        self.exclusion = None;
+        self.stuck = StuckWatch::default();
+        self.since = now;
+        self.session = SessionState::Waiting {
+            reason: "a reload has just put it in its place".to_owned(),
+            until: now,
+        };
+    }
+
     /// The name that the runtime knows.
     pub fn plugin(&self) -> &str {
-        &self.seat.policy.plugin
+        &self.seat.plugin
     }
 
     /// The session, unless there is none.
@@ -149,23 +152,7 @@ impl Member {
 
     /// The component has no instance and will not get one by itself.
     pub fn failure(&self) -> Option<String> {
-        match self.seat.condition() {
-            Condition::NotCreated(NotCreated::Failed { reason, config }) => {
-                let mistakes: Vec<String> = config
-                    .iter()
-                    .map(|mistake| self.config_mistake(mistake))
-                    .collect();
-                Some(match mistakes[..] {
-                    [] => reason,
-                    _ => mistakes.join("; "),
-                })
-            }
-            condition => {
-                let (what, limit) = making(&condition)?;
-                let overdue = self.seat.since().elapsed() >= limit;
-                overdue.then(|| still_in(what, limit))
-            }
-        }
+        failure_of(&self.seat, &self.config)
     }
 
     /// The first instance is still being made.
@@ -186,12 +173,6 @@ impl Member {
         matches!(self.seat.condition(), Condition::Ready) && !self.seat.quarantine.is_active()
     }
 
-    /// A mistake that the component found in its configuration, with file and line.
-    fn config_mistake(&self, mistake: &ConfigError) -> String {
-        let at = self.config.locate(&mistake.key);
-        format!("{at}: {mistake}")
-    }
-
     /// The component handles Synchronize and what it knows may be wrong.
     pub fn is_unsynced(&self) -> bool {
         self.seat.out_of_step() && self.seat.methods() & Method::Synchronize.bit() != 0
@@ -199,11 +180,16 @@ impl Member {
 
     /// Takes in what has happened, and says when to look again at the latest.
     pub fn observe(&mut self, now: Instant) -> Option<Instant> {
+        let session = self.observe_session(now);
+        self.observe_parting();
+        let succession = self.observe_succession(now);
+        if self.is_retiring() {
+            return earlier(session, succession);
+        }
         let creating = self.observe_instance(now);
         let quarantine = self.observe_quarantine(now);
-        let session = self.observe_session(now);
         let stuck = self.observe_stuck(now);
-        [creating, quarantine, session, stuck]
+        [session, succession, creating, quarantine, stuck]
             .into_iter()
             .flatten()
             .min()
@@ -299,6 +285,36 @@ impl Member {
         }
         self.seat.quarantine.term().map(|term| term.until)
     }
+}
+
+/// Why there is no instance and will not be one by itself, in a seat with this configuration.
+fn failure_of(seat: &Seat, config: &ComponentConfig) -> Option<String> {
+    match seat.condition() {
+        Condition::NotCreated(NotCreated::Failed {
+            reason,
+            config: found,
+        }) => {
+            let mistakes: Vec<String> = found
+                .iter()
+                .map(|mistake| config_mistake(config, mistake))
+                .collect();
+            Some(match mistakes[..] {
+                [] => reason,
+                _ => mistakes.join("; "),
+            })
+        }
+        condition => {
+            let (what, limit) = making(&condition)?;
+            let overdue = seat.since().elapsed() >= limit;
+            overdue.then(|| still_in(what, limit))
+        }
+    }
+}
+
+/// A mistake that the component found in its configuration, with file and line.
+fn config_mistake(config: &ComponentConfig, mistake: &ConfigError) -> String {
+    let at = config.locate(&mistake.key);
+    format!("{at}: {mistake}")
 }
 
 /// What is under way while there is no instance yet, and how long it may take.

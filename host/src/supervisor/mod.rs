@@ -4,34 +4,44 @@
 //! due: one handshake at a time, in index order. It waits for nothing but the next event, runs no
 //! component code, and no request waits for it.
 
+mod absent;
 mod backoff;
 mod gate;
 mod kept_out;
+mod lull;
+mod means;
 mod member;
+mod parting;
 mod reason;
+mod reload;
 mod reset;
 mod socket;
 mod stuck;
 mod updates;
 mod watch;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc, oneshot};
 
-pub use kept_out::kept_out;
+pub use absent::Absent;
+pub use means::Means;
 pub use member::{Member, SessionState};
+pub use reload::{ComponentReport, Files, Outcome, ReloadError, Report, log_findings};
 pub use reset::{Deed, Reset, ResetError};
 pub(crate) use socket::{Trouble, connect_to};
 
 use crate::admin::notify::ServiceManager;
 use crate::admin::status::Status;
-use crate::config::BrokenComponent;
+use crate::component::seat::Seat;
+use crate::config::{BrokenComponent, Config};
 use crate::crash::History;
 use crate::runtime::connection::Connection;
 use gate::Gate;
+use kept_out::kept_out;
+use lull::Lull;
+use reload::Reload;
 use updates::Updates;
 
 /// The unit is told that it is ready after this time even if required components are not: the
@@ -43,41 +53,6 @@ const STOP_LIMIT: Duration = Duration::from_secs(4);
 const ORDER_GRACE: Duration = Duration::from_millis(500);
 /// Wait after the host itself could not do its part: descriptors may be free again.
 const RETRY: Duration = Duration::from_millis(100);
-
-/// A component that is configured but not run.
-#[derive(Clone, Debug)]
-pub enum Absent {
-    /// Switched off.
-    Disabled {
-        /// Its name.
-        name: String,
-        /// Its index.
-        index: u8,
-    },
-    /// Its configuration, its file or its code does not allow it.
-    Broken {
-        /// Its name, if it has one.
-        name: Option<String>,
-        /// Its index, if it has one.
-        index: Option<u8>,
-        /// The host is not ready without it.
-        required: bool,
-        /// Why.
-        reason: String,
-    },
-}
-
-impl From<&BrokenComponent> for Absent {
-    fn from(broken: &BrokenComponent) -> Self {
-        let mistakes: Vec<String> = broken.mistakes.iter().map(ToString::to_string).collect();
-        Self::Broken {
-            name: broken.name.clone(),
-            index: broken.index,
-            required: broken.required,
-            reason: mistakes.join("; "),
-        }
-    }
-}
 
 /// What others ask the supervisor.
 #[derive(Debug)]
@@ -91,6 +66,8 @@ pub enum Question {
         /// Who wants to know what was done.
         to: oneshot::Sender<Result<Vec<Reset>, ResetError>>,
     },
+    /// Bring about what the files say by now, and tell what came of it, if anybody wants to know.
+    Reload(Option<oneshot::Sender<Result<Report, ReloadError>>>),
 }
 
 /// Why the supervisor ended.
@@ -108,33 +85,63 @@ pub struct Supervisor {
     gate: Gate,
     members: Vec<Member>,
     absent: Vec<Absent>,
+    /// Seats that were left, whose threads have not ended.
+    former: Vec<Arc<Seat>>,
+    means: Means,
+    config: Config,
+    reload: Reload,
     notice: Arc<Notify>,
     updates: Updates,
+    lull: Lull,
     service: ServiceManager,
     history: History,
     started: Instant,
 }
 
 impl Supervisor {
-    /// A supervisor of components that have been started with the same `notice`.
-    pub fn new(
-        socket: PathBuf,
-        members: Vec<Member>,
-        absent: Vec<Absent>,
-        notice: Arc<Notify>,
+    /// Starts all components; `broken` are those that cannot be run.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no thread left.
+    pub fn start(
+        mut config: Config,
+        broken: &[BrokenComponent],
+        means: Means,
+        files: Files,
         service: ServiceManager,
         history: History,
-    ) -> Self {
-        Self {
-            gate: Gate::new(socket),
+    ) -> std::io::Result<Self> {
+        let mut members = Vec::new();
+        let mut absent: Vec<Absent> = broken.iter().map(Absent::from).collect();
+        for component in std::mem::take(&mut config.components) {
+            if !component.enabled {
+                absent.push(Absent::Disabled(Box::new(component)));
+                continue;
+            }
+            let kept_out = kept_out(&history, &component);
+            members.push(Member::start(component, &config, &means, kept_out)?);
+        }
+        Ok(Self {
+            gate: Gate::new(config.runtime.socket.clone()),
             members,
             absent,
-            notice,
+            former: Vec::new(),
+            notice: Arc::clone(&means.notice),
+            means,
+            config,
+            reload: Reload::new(files),
             updates: Updates::default(),
+            lull: Lull::default(),
             service,
             history,
             started: Instant::now(),
-        }
+        })
+    }
+
+    /// How many components there are that are not switched off or broken.
+    pub fn components(&self) -> usize {
+        self.members.len()
     }
 
     /// Serves until `stop` is done or a component is stuck that asks for it, then ends every
@@ -154,6 +161,7 @@ impl Supervisor {
                 () = self.notice.notified() => {}
                 () = sleep_until(next) => {}
                 () = self.gate.changed() => self.socket_changed(),
+                found = self.reload.found() => self.take_found(found),
                 Some(question) = questions.recv() => self.answer(question),
                 _ = &mut stop => break Ended::Asked,
             }
@@ -197,14 +205,30 @@ impl Supervisor {
                 }
             }
         }
+        self.let_go();
+        next = earlier(next, self.part(now));
         self.judge_runtime(now);
         next = earlier(next, self.start_handshake(now));
-        next = earlier(next, self.updates.step(&self.members, now));
+        next = earlier(next, self.updates.step(&self.members, &mut self.lull, now));
+        next = earlier(next, self.reload_step(now));
         let ready_by = self.started + READY_LIMIT;
         let ready = self.is_ready();
         self.service.tell(ready || now >= ready_by, &self.summary());
         next = earlier(next, Some(ready_by).filter(|at| *at > now));
         earlier(next, self.service.next_ping(now))
+    }
+
+    /// Parts with components that are not to be run any more, and with seats that were left.
+    fn let_go(&mut self) {
+        for mut gone in self.members.extract_if(.., |member| member.has_left()) {
+            tracing::info!(component = gone.plugin(), "removed by a reload");
+            self.former.append(&mut gone.take_former());
+            self.former.push(gone.seat);
+        }
+        for member in &mut self.members {
+            self.former.append(&mut member.take_former());
+        }
+        self.former.retain(|seat| !seat.has_ended());
     }
 
     /// The runtime shows who it is in the handshake of any component.
@@ -244,7 +268,7 @@ impl Supervisor {
         };
         match Connection::new(stream) {
             Ok(connection) => {
-                let traffic = &self.updates.traffic;
+                let traffic = &self.lull.traffic;
                 Some(due.register(connection, traffic, &self.notice, now))
             }
             Err(error) => {
@@ -282,6 +306,7 @@ impl Supervisor {
         match question {
             Question::Status(to) => drop(to.send(self.status())),
             Question::Reset { name, to } => drop(to.send(self.reset(&name))),
+            Question::Reload(asker) => self.reload.want(asker),
         }
     }
 
@@ -299,7 +324,8 @@ impl Supervisor {
 
     /// Every required component is active and in step.
     fn is_ready(&self) -> bool {
-        let mut required = self.members.iter().filter(|member| member.config.required);
+        let members = self.members.iter().filter(|member| !member.leaves());
+        let mut required = members.filter(|member| member.config.required);
         let absent = self
             .absent
             .iter()
@@ -338,20 +364,18 @@ impl Supervisor {
     async fn wind_down(&mut self) {
         self.service.stopping();
         tracing::info!("stopping");
-        for member in &self.members {
-            member.seat.stop();
+        let mut seats: Vec<&Arc<Seat>> = self.former.iter().collect();
+        seats.extend(self.members.iter().flat_map(Member::seats));
+        for seat in &seats {
+            seat.stop("the host is stopping");
         }
         let deadline = tokio::time::sleep(STOP_LIMIT);
         let mut deadline = std::pin::pin!(deadline);
-        while let Some(busy) = self
-            .members
-            .iter()
-            .find(|member| !member.seat.has_stopped())
-        {
+        while let Some(busy) = seats.iter().find(|seat| !seat.has_stopped()) {
             tokio::select! {
                 () = self.notice.notified() => {}
                 () = &mut deadline => {
-                    tracing::warn!(component = busy.plugin(), "did not stop in time");
+                    tracing::warn!(component = busy.plugin, "did not stop in time");
                     return;
                 }
             }

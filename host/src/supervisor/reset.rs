@@ -73,7 +73,7 @@ pub enum ResetError {
     },
     /// Its configuration must be put right first.
     #[error(
-        "component {name:?} has mistakes in its configuration; put them right and restart nri-host: {reason}"
+        "component {name:?} has mistakes in its configuration; put them right and run `nri-host reload`: {reason}"
     )]
     Broken {
         /// Its name.
@@ -116,7 +116,7 @@ impl Supervisor {
         let name = name.to_owned();
         for absent in &self.absent {
             match absent {
-                Absent::Disabled { name: other, .. } if *other == name => {
+                Absent::Disabled(config) if config.name == name => {
                     return ResetError::Disabled { name };
                 }
                 Absent::Broken {

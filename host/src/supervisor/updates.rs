@@ -1,38 +1,28 @@
 //! Sends the updates that components ask for outside requests: one at a time for the whole host, in
 //! turn, and never into a call.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use super::lull::Lull;
 use super::member::{Member, SessionState};
 use crate::component::seat::Condition;
-use crate::runtime::traffic::Traffic;
-
-/// How long no call must have been under way. A request of the runtime is a call of one plugin after
-/// the other, and between two of them none is.
-const REST: Duration = Duration::from_millis(20);
 
 /// Whose turn it is, and whether it may send.
 #[derive(Debug, Default)]
 pub(super) struct Updates {
-    /// What is under way.
-    pub(super) traffic: Arc<Traffic>,
-    rest: Option<Rest>,
     /// Place of the member that may send first.
     first: usize,
-}
-
-/// A time without calls.
-#[derive(Clone, Copy, Debug)]
-struct Rest {
-    mark: u64,
-    since: Instant,
 }
 
 impl Updates {
     /// Sends what may be sent now, and says when to look again at the latest. What ends a wait
     /// before that (an answer, the end of a session, of a synchronization) comes with a notice.
-    pub(super) fn step(&mut self, members: &[Member], now: Instant) -> Option<Instant> {
+    pub(super) fn step(
+        &mut self,
+        members: &[Member],
+        lull: &mut Lull,
+        now: Instant,
+    ) -> Option<Instant> {
         for member in members {
             member.seat.outbox.expire(now);
         }
@@ -40,7 +30,9 @@ impl Updates {
         if let Some(due) = due.min() {
             return Some(due);
         }
-        let in_turn = (self.first..members.len()).chain(0..self.first);
+        // There may be fewer by now.
+        let first = self.first.min(members.len());
+        let in_turn = (first..members.len()).chain(0..first);
         let next = in_turn.into_iter().find(|&i| may_send(&members[i]))?;
         let synchronizing = members.iter().filter_map(Member::served);
         let synchronizing = synchronizing
@@ -49,22 +41,11 @@ impl Updates {
         if synchronizing {
             return None;
         }
-        if let Some(at) = self.restless_until(now) {
+        if let Some(at) = lull.awaited(now) {
             return Some(at);
         }
         self.first = next + 1;
         send(&members[next], now)
-    }
-
-    /// When to look again for a long enough rest; `None`: this is one.
-    fn restless_until(&mut self, now: Instant) -> Option<Instant> {
-        let since = self.traffic.quiet().map(|mark| {
-            let begins = Rest { mark, since: now };
-            let goes_on = self.rest.filter(|rest| rest.mark == mark);
-            self.rest.insert(goes_on.unwrap_or(begins)).since
-        });
-        let until = since.unwrap_or(now) + REST;
-        (since.is_none() || until > now).then_some(until)
     }
 }
 
@@ -103,27 +84,5 @@ fn warn_of_old_runtime(member: &Member) {
             "updates containers outside requests, which can freeze a runtime with NRI before 0.12.1 \
              if it begins a request in the same moment"
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_between_two_looks_begins_the_rest_anew() {
-        let mut updates = Updates::default();
-        let start = Instant::now();
-        let call = updates.traffic.begin();
-        assert_eq!(updates.restless_until(start), Some(start + REST));
-        call.end();
-        let quiet = start + REST;
-        assert_eq!(updates.restless_until(quiet), Some(quiet + REST));
-        // The next plugin of the same request.
-        updates.traffic.begin().end();
-        let quiet = quiet + REST;
-        assert_eq!(updates.restless_until(quiet), Some(quiet + REST));
-        assert_eq!(updates.restless_until(quiet + REST), None);
-        assert_eq!(updates.restless_until(quiet + 2 * REST), None);
     }
 }

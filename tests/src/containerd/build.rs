@@ -12,6 +12,9 @@ use crate::tier;
 
 const CRICTL_VERSION: &str = "v1.34.0";
 
+/// With version 1.3 of the OCI runtime specification.
+const NEW_RUNC_VERSION: &str = "v1.4.0";
+
 /// A release of containerd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Release {
@@ -97,6 +100,7 @@ impl Release {
         let module = Module {
             path,
             version: &format!("v{}", self.version),
+            has_c: false,
         };
         go::build_published(&format!("containerd-{}", self.version), module, &COMMANDS)
     }
@@ -107,9 +111,20 @@ pub(super) fn crictl() -> Result<PathBuf> {
     let module = Module {
         path: "sigs.k8s.io/cri-tools",
         version: CRICTL_VERSION,
+        has_c: false,
     };
     let folder = go::build_published(&format!("crictl-{CRICTL_VERSION}"), module, &["cmd/crictl"])?;
     Ok(folder.join("crictl"))
+}
+
+/// The folder with a `runc` that is newer than distributions have it, built if need be.
+pub(super) fn new_runc() -> Result<PathBuf> {
+    let module = Module {
+        path: "github.com/opencontainers/runc",
+        version: NEW_RUNC_VERSION,
+        has_c: true,
+    };
+    go::build_published(&format!("runc-{NEW_RUNC_VERSION}"), module, &[""])
 }
 
 /// Why this tier cannot run here, if so.

@@ -1,6 +1,7 @@
 //! containerd's configuration, in the two forms that its releases read.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -11,6 +12,7 @@ use super::image;
 
 /// Names below the folder of one containerd.
 pub(super) const FILE: &str = "containerd.toml";
+const CNI_DIR: &str = "cni";
 pub(super) const CRICTL_FILE: &str = "crictl.yaml";
 pub(super) const GRPC_SOCKET: &str = "containerd.sock";
 /// In a folder of its own, as everywhere, so that it can be mounted.
@@ -37,10 +39,33 @@ pub(super) fn write(release: Release, dir: &Path, tables: &str) -> Result<()> {
         tables.to_owned(),
     ];
     fs::write(dir.join(FILE), text.concat())?;
+    write_network(&dir.join(CNI_DIR))?;
     // JSON is YAML.
     let endpoint = format!("unix://{path}/{GRPC_SOCKET}");
     let crictl = json!({ "runtime-endpoint": endpoint, "image-endpoint": endpoint, "timeout": 60 });
     fs::write(dir.join(CRICTL_FILE), crictl.to_string())?;
+    Ok(())
+}
+
+/// Writes what networks of pods are made with: a CNI plugin that makes nothing, and names an address
+/// since containerd asks for one.
+fn write_network(dir: &Path) -> Result<()> {
+    const PLUGIN: &str = r#"#!/bin/sh
+echo '{"cniVersion":"0.4.0","interfaces":[{"name":"eth0","sandbox":"'"$CNI_NETNS"'"}],
+"ips":[{"version":"4","address":"192.0.2.1/32","interface":0}]}'
+"#;
+    // The name of the network would be taken for that of a folder.
+    const PLUGIN_NAME: &str = "makes-nothing";
+    fs::create_dir(dir)?;
+    let plugin = dir.join(PLUGIN_NAME);
+    fs::write(&plugin, PLUGIN)?;
+    fs::set_permissions(&plugin, Permissions::from_mode(0o755))?;
+    let list = json!({
+        "cniVersion": "0.4.0",
+        "name": "nothing",
+        "plugins": [{ "type": PLUGIN_NAME }],
+    });
+    fs::write(dir.join("nothing.conflist"), list.to_string())?;
     Ok(())
 }
 
@@ -104,7 +129,9 @@ enable_cdi = true
 cdi_spec_dirs = ["{dir}/cdi"]
 {RELAXED}
 [plugins."io.containerd.cri.v1.runtime".cni]
-conf_dir = "{dir}/none"
+bin_dirs = ["{dir}/{CNI_DIR}"]
+conf_dir = "{dir}/{CNI_DIR}"
+use_internal_loopback = true
 
 [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
 runtime_type = "io.containerd.runc.v2"

@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Containerd, config, image};
 
-/// `NamespaceMode.NODE` of the CRI: the host's network.
+/// `NamespaceMode` of the CRI: a network of the pod's own, and the host's.
+const POD: u8 = 0;
 const NODE: u8 = 2;
 
 /// A pod that runs, or ran.
@@ -69,15 +70,21 @@ impl Containerd {
         name: &str,
         annotations: &[(&str, &str)],
     ) -> Result<Pod> {
-        let annotations: Map<String, Value> = annotations
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), json!(value)))
-            .collect();
-        self.run_sandbox(namespace, name, &annotations, json!({}))
+        self.run_sandbox(namespace, name, &to_map(annotations), json!({}))
+    }
+
+    /// Runs a pod with these annotations in a network of its own, in which there is nothing.
+    ///
+    /// # Errors
+    ///
+    /// What the CRI service answered.
+    pub fn run_pod_apart(&self, name: &str, annotations: &[(&str, &str)]) -> Result<Pod> {
+        let apart = json!({ "namespace_options": { "network": POD } });
+        self.run_sandbox("default", name, &to_map(annotations), apart)
     }
 
     /// Runs a pod with these annotations and these fields of a `LinuxSandboxSecurityContext`, in the
-    /// host's network.
+    /// host's network unless they say otherwise.
     pub(crate) fn run_sandbox(
         &self,
         namespace: &str,
@@ -90,7 +97,9 @@ impl Containerd {
         let uid = format!("{}-{number}", std::process::id());
         let logs = self.dir().join("logs").join(&uid);
         fs::create_dir_all(&logs)?;
-        security["namespace_options"] = json!({ "network": NODE });
+        if security["namespace_options"].is_null() {
+            security["namespace_options"] = json!({ "network": NODE });
+        }
         let sandbox = json!({
             "metadata": { "name": name, "namespace": namespace, "uid": uid, "attempt": 0 },
             "labels": { "io.kubernetes.pod.name": name, "io.kubernetes.pod.namespace": namespace },
@@ -288,4 +297,11 @@ impl Containerd {
             .trim_end()
             .to_owned())
     }
+}
+
+fn to_map(annotations: &[(&str, &str)]) -> Map<String, Value> {
+    let pairs = annotations.iter();
+    pairs
+        .map(|(key, value)| ((*key).to_owned(), json!(value)))
+        .collect()
 }

@@ -1,8 +1,9 @@
 //! Real containerd with real containers, apart from any other on the machine.
 //!
 //! Root, state, sockets, runc's root, image and log are in one temporary
-//! folder; pods use the host's network, so no CNI is needed. What was started
-//! is ended with the value, shims and mounts included, and nothing else is.
+//! folder; pods use the host's network, or one of their own with nothing in it.
+//! What was started is ended with the value, shims and mounts included, and
+//! nothing else is.
 
 mod build;
 mod config;
@@ -39,7 +40,8 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Containerd {
     release: Release,
-    programs: PathBuf,
+    /// Folders whose programs come before those of `PATH`.
+    programs: Vec<PathBuf>,
     crictl: PathBuf,
     process: Option<Child>,
     dir: TempDir,
@@ -62,7 +64,19 @@ impl Containerd {
     ///
     /// As [`start`](Self::start).
     pub fn start_with(release: Release, tables: &str) -> Result<Self> {
-        let programs = release.programs()?;
+        Self::start_from(release, vec![release.programs()?], tables)
+    }
+
+    /// The same with the newest OCI runtime that the tests know.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_with_new_runc(release: Release) -> Result<Self> {
+        Self::start_from(release, vec![release.programs()?, build::new_runc()?], "")
+    }
+
+    fn start_from(release: Release, programs: Vec<PathBuf>, tables: &str) -> Result<Self> {
         let crictl = build::crictl()?;
         // Unix sockets allow 107 bytes for the path of all that is below.
         let dir = tempfile::Builder::new().prefix("nrih-").tempdir()?;
@@ -147,13 +161,12 @@ impl Containerd {
             .append(true)
             .open(self.log_path())?;
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = [self.programs.clone()]
-            .into_iter()
-            .chain(std::env::split_paths(&path));
-        let process = Command::new(self.programs.join("containerd"))
+        let folders = self.programs.iter().cloned();
+        let folders = folders.chain(std::env::split_paths(&path));
+        let process = Command::new(self.programs[0].join("containerd"))
             .arg("--config")
             .arg(self.dir().join(config::FILE))
-            // It looks for its shim there.
+            // It looks for its shim there, which looks for runc.
             .env("PATH", std::env::join_paths(folders)?)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -185,7 +198,7 @@ impl Containerd {
     pub fn import(&self, name: &str, image: Image) -> Result<()> {
         let archive = self.dir().join("image.tar");
         image.write(&archive)?;
-        let output = Command::new(self.programs.join("ctr"))
+        let output = Command::new(self.programs[0].join("ctr"))
             .arg("--address")
             .arg(self.grpc_socket())
             .args(["--namespace", "k8s.io", "images", "import"])

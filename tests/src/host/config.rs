@@ -73,6 +73,20 @@ impl Component {
         self
     }
 
+    /// A drop-in that defines it.
+    ///
+    /// # Panics
+    ///
+    /// When TOML cannot express it.
+    pub fn drop_in(&self) -> String {
+        #[derive(Serialize)]
+        struct DropIn<'a> {
+            component: [&'a Component; 1],
+        }
+        let file = DropIn { component: [self] };
+        toml::to_string(&file).expect("a component that TOML can express")
+    }
+
     /// Any other key, such as `on_failure`.
     #[must_use]
     pub fn set(mut self, key: &str, value: impl Into<toml::Value>) -> Self {

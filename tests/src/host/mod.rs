@@ -15,11 +15,13 @@
 mod command;
 mod config;
 mod process;
+mod reload;
 mod resources;
 mod status;
 
 pub use command::Finished;
 pub use config::{Builder, Component};
 pub use process::Host;
+pub use reload::{Reloaded, Report};
 pub use resources::{Resources, context_switches, resources};
 pub use status::{ComponentStatus, RuntimeStatus, State, Status};

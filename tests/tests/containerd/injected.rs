@@ -2,9 +2,11 @@
 //! is told.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use nri_host_tests::containerd::{self, Container, Containerd, V2_4};
+use nri_host_tests::containerd::{self, Container, Containerd, Release, V2_4};
 use nri_host_tests::host::{Component, Host, State};
 use nri_host_tests::tier;
 use serde_json::{Value, json};
@@ -13,10 +15,16 @@ const SLEEP: [&str; 2] = ["/bin/sleep", "infinity"];
 
 /// Starts both, or nothing if the test is to be skipped.
 async fn start() -> Result<Option<(Containerd, Host)>> {
+    start_with(Containerd::start).await
+}
+
+async fn start_with(
+    containerd: impl FnOnce(Release) -> Result<Containerd>,
+) -> Result<Option<(Containerd, Host)>> {
     if tier::skipped("real containerd", containerd::missing()) {
         return Ok(None);
     }
-    let containerd = Containerd::start(V2_4)?;
+    let containerd = containerd(V2_4)?;
     let shared = containerd.dir().join("shared");
     fs::create_dir(&shared)?;
     fs::write(shared.join("greeting"), "hello")?;
@@ -27,6 +35,8 @@ async fn start() -> Result<Option<(Containerd, Host)>> {
         "allow_sysctls": ["kernel.msgmax"],
         "allow_io_priorities": ["IOPRIO_CLASS_BE"],
         "allow_scheduling_policies": ["SCHED_BATCH"],
+        "allow_network_devices": ["nrih*"],
+        "allow_memory_policies": ["MPOL_BIND"],
     });
     let host = Host::builder()
         .socket(&containerd.nri_socket())
@@ -144,6 +154,73 @@ async fn who_asks_for_what_is_not_allowed_reads_why() -> Result<()> {
         );
         ensure!(refused.contains(key), "{name}: {refused}");
     }
+    Ok(())
+}
+
+/// A network device of the node that leads nowhere. It goes with the value, or with the network that
+/// it was moved to.
+struct NetDevice(String);
+
+impl NetDevice {
+    /// Of a kind that the kernel has.
+    fn new() -> Result<Self> {
+        let device = Self(format!("nrih{}", std::process::id()));
+        let add = |kind: &str| device.ip(&["add"], &["type", kind]);
+        add("dummy").or_else(|_| add("ifb"))?;
+        Ok(device)
+    }
+
+    fn ip(&self, before: &[&str], after: &[&str]) -> Result<()> {
+        let mut command = Command::new("/bin/busybox");
+        command.args(["ip", "link"]).args(before);
+        let output = command.arg(&self.0).args(after).output()?;
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{command:?}: {complaint}");
+        Ok(())
+    }
+
+    fn is_on_node(&self) -> bool {
+        Path::new("/sys/class/net").join(&self.0).exists()
+    }
+}
+
+impl Drop for NetDevice {
+    fn drop(&mut self) {
+        if self.is_on_node() {
+            let _ = self.ip(&["del"], &[]);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn network_devices_and_memory_policies_are_seen_from_inside() -> Result<()> {
+    let has_numa = Path::new("/proc/self/numa_maps").exists();
+    let missing = (!has_numa).then(|| "this kernel has none".to_owned());
+    if tier::skipped("NUMA memory policies", missing) {
+        return Ok(());
+    }
+    let Some((containerd, _host)) = start_with(Containerd::start_with_new_runc).await? else {
+        return Ok(());
+    };
+    let device = NetDevice::new()?;
+    let moved = format!("- {{hostIf: {}, name: given0}}", device.0);
+    let pod = containerd.run_pod_apart(
+        "given",
+        &[
+            ("network-devices.noderesource.dev/container.main", &moved),
+            (
+                "memory-policy.noderesource.dev/container.main",
+                "{mode: MPOL_BIND, nodes: 0, flags: [MPOL_F_STATIC_NODES]}",
+            ),
+        ],
+    )?;
+    let main = containerd.run_container(&pod, "main", &SLEEP)?;
+    let inside = |command: &[&str]| containerd.exec(&main, command);
+    inside(&["stat", "/sys/class/net/given0"])?;
+    ensure!(!device.is_on_node(), "it is on the node as well");
+    // Of the pod's process, which is the first one, and of the container's.
+    let maps = inside(&["sh", "-c", "cat /proc/[0-9]*/numa_maps"])?;
+    ensure!(maps.contains(" bind=static:0 "), "{maps}");
     Ok(())
 }
 

@@ -193,6 +193,52 @@ async fn check_is_content_with_a_good_configuration() -> Result<()> {
 }
 
 #[tokio::test]
+async fn check_says_which_of_file_environment_and_flag_a_value_comes_from() -> Result<()> {
+    let builder = Host::builder()
+        .socket(Path::new("/from/file.sock"))
+        .set("log", "warn")
+        .component(Component::faulty("good", 50, json!({ "create": "ok" })));
+    let whence = async |builder: &Builder, arguments: &[&str], key: &str| {
+        let arguments = [&["check", "--effective"], arguments].concat();
+        let finished = builder.run(&arguments).await?;
+        assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
+        let line = finished.stdout.lines().find(|line| line.starts_with(key));
+        let words = line.unwrap_or_default().split_whitespace();
+        anyhow::Ok(words.collect::<Vec<_>>().join(" "))
+    };
+    let config = builder.folder().join("nri-host.toml").display().to_string();
+    let socket = whence(&builder, &[], "socket").await?;
+    assert_eq!(socket, format!("socket = \"/from/file.sock\" # {config}:2"));
+    let own = whence(&builder, &[], "create").await?;
+    assert!(
+        own.starts_with(&format!("create = \"ok\" # {config}:")),
+        "{own}"
+    );
+
+    let builder = builder
+        .env("NRI_HOST_SOCKET", "/from/env.sock")
+        .env("NRI_HOST_LOG", "debug");
+    for (arguments, key, line) in [
+        (
+            &[][..],
+            "socket",
+            "socket = \"/from/env.sock\" # NRI_HOST_SOCKET",
+        ),
+        (&[], "log", "log = \"debug\" # NRI_HOST_LOG"),
+        (
+            &["--socket", "/from/flag.sock"],
+            "socket",
+            "socket = \"/from/flag.sock\" # --socket",
+        ),
+        (&["--log", "off"], "log", "log = \"off\" # --log"),
+        (&[], "required", "required = false # default"),
+    ] {
+        assert_eq!(whence(&builder, arguments, key).await?, line);
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn run_runs_what_is_good_and_says_what_is_not() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let record = Record::new(folder.path());

@@ -27,6 +27,7 @@ mod outcomes;
 mod own_words;
 mod promise;
 mod quarantine;
+mod reload;
 mod reset;
 mod restart;
 mod service_manager;

@@ -17,8 +17,9 @@ const NAMES: [&str; 8] = [
     "80-eighth",
 ];
 
-/// Restarts before anything is measured: allocators and caches fill up.
-const WARM_UP: usize = 20;
+/// Restarts before anything is measured: allocators and caches fill up, and the lines of the log that
+/// are kept of each component.
+const WARM_UP: usize = 110;
 
 /// What the memory may have grown by between the first and the last third of the restarts, in KiB.
 /// A kilobyte that is left behind by each lost session is more than this after fifty restarts.

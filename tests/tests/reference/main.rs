@@ -4,6 +4,7 @@ mod cuts;
 mod harness;
 mod plugins;
 mod policy;
+mod reload;
 mod replies;
 mod stage;
 mod synchronize;

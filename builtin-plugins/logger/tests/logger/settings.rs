@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use nri_logger::Logger;
-use nri_plugin_api::testing::{Harness, json};
+use nri_plugin_api::testing::{Harness, Setup, json};
 use nri_plugin_api::{Method, MethodSet};
 use serde_json::Value;
 
@@ -93,4 +93,22 @@ fn mistakes_in_the_settings_are_told_by_key_and_all_at_once() {
     }
     let failure = Harness::<Logger>::create(json!({"event": []})).unwrap_err();
     assert!(failure.message.contains("event"), "{failure}");
+}
+
+#[test]
+fn a_trial_makes_no_file_and_finds_what_would_keep_it_from_being_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("events.json");
+    let create = |file: &std::path::Path| {
+        let config = json!({ "file": file });
+        let created = Setup::new().trial().create::<Logger>(&config);
+        created.map(drop).map_err(|failure| failure.mistakes.len())
+    };
+    assert_eq!(create(&file), Ok(()));
+    assert!(!file.exists());
+    std::fs::write(&file, "kept").expect("it can be written");
+    assert_eq!(create(&file), Ok(()));
+    assert_eq!(std::fs::read(&file).expect("it is there"), b"kept");
+    assert_eq!(create(&folder.path().join("no/events.json")), Err(1));
+    assert_eq!(create(folder.path()), Err(1));
 }

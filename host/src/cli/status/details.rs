@@ -50,6 +50,7 @@ pub(super) fn details(
         page.add("says", [&health.summary]);
         page.add("", problems(health, usize::MAX));
     }
+    page.add("held back", component.held_back.iter());
     let errors = component.last_errors.iter();
     page.add(
         "last errors",

@@ -188,6 +188,9 @@ fn remarks(component: &ComponentStatus, screen: &Screen) -> Vec<String> {
     let mut remarks = Vec::new();
     remarks.extend(component.reason.clone());
     remarks.extend(quarantine(component));
+    if let Some(reason) = &component.held_back {
+        remarks.push(format!("runs as before the reload: {reason}"));
+    }
     if let Some(error) = component.last_errors.first() {
         let ago = span(error.seconds_ago);
         remarks.push(format!("last error, {ago} ago: {}", error.text));

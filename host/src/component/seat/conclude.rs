@@ -36,7 +36,7 @@ impl Seat {
             _ => was_missed && !self.out_of_step.swap(true, Ordering::Relaxed),
         };
         let trouble = Trouble::of(&outcome);
-        let answer = self.policy.answer(call, outcome);
+        let answer = self.policy().answer(call, outcome);
         let ignored = matches!(answer, Answer::Payload(_));
         served.session.answer(call, answer, patience);
         if let Some(trouble) = trouble {

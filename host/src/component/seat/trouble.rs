@@ -60,7 +60,7 @@ impl Seat {
         trouble: Trouble,
         ignored: bool,
     ) {
-        let component = self.policy.plugin.as_str();
+        let component = self.plugin.as_str();
         let Trouble { kind, text } = trouble;
         let counters = &self.counters;
         let counter = match kind {
@@ -101,7 +101,7 @@ impl Seat {
         let Some(term) = self.quarantine.failed(Instant::now()) else {
             return;
         };
-        let component = self.policy.plugin.as_str();
+        let component = self.plugin.as_str();
         let rule = self.quarantine.rule();
         tracing::warn!(
             component,

@@ -2,6 +2,7 @@
 //! something that the host itself answers.
 
 use std::fmt;
+use std::time::Instant;
 
 use nri_plugin_api::abi::Method;
 use protobuf::Message as _;
@@ -103,6 +104,10 @@ impl Session {
         let call = |method: Method, dialect, payload, time| {
             if self.registration.methods & method.bit() == 0 {
                 return Err(Answer::EMPTY);
+            }
+            if self.validates() {
+                let creating = (method == Method::CreateContainer).then(Instant::now);
+                *lock(&self.creating) = creating;
             }
             Ok(Call {
                 number,

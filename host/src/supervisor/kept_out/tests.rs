@@ -1,7 +1,7 @@
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
-use super::super::member::tests::{after_crashes, member};
-use super::super::{Deed, Ended, Supervisor};
+use super::super::member::tests::{after_crashes, config, means, member};
+use super::super::{Deed, Ended, Files, Supervisor};
 use super::*;
 use crate::admin::notify::ServiceManager;
 
@@ -10,14 +10,18 @@ fn with_stuck(state: &std::path::Path, history: History) -> Supervisor {
     let staying_out = after_crashes(Duration::from_secs(3600));
     let mut stuck = member("on_stuck = \"restart-host\"", Some(staying_out));
     stuck.ends_host = Some(stuck.stuck_in("CreateContainer"));
-    Supervisor::new(
-        state.join("no-runtime.sock"),
-        vec![stuck],
-        Vec::new(),
-        Arc::new(Notify::new()),
-        ServiceManager::from_environment(),
-        history,
-    )
+    let mut config = config("", state);
+    config.runtime.socket = state.join("no-runtime.sock");
+    config.components.clear();
+    let files = Files {
+        read: std::sync::Arc::new(|| panic!("nobody asks for a reload")),
+        set_log: Box::new(|_| ()),
+    };
+    let service = ServiceManager::from_environment();
+    let means = means(state);
+    let mut supervisor = Supervisor::start(config, &[], means, files, service, history).unwrap();
+    supervisor.members.push(stuck);
+    supervisor
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use crate::runtime::session::{End, Progress, Registration, Session};
 use crate::runtime::traffic::Traffic;
 use crate::runtime::version::EVENTS_BEFORE_0_10;
 use crate::supervisor::backoff::{Backoff, SessionBudget};
+use crate::supervisor::parting::PartingOf;
 use crate::supervisor::reason;
 use crate::supervisor::socket::Trouble;
 
@@ -56,6 +57,15 @@ impl Past {
     }
 }
 
+impl Past {
+    /// What comes now has another cause than what was before.
+    pub(super) fn begin_anew(&mut self) {
+        self.backoff = Backoff::default();
+        self.budget = SessionBudget::default();
+        self.stood_still = false;
+    }
+}
+
 impl Member {
     /// Where the component stands in the order of handshakes, if it waits for one and may have it.
     /// Overdue ones come last, and those whose last handshake stood still.
@@ -63,6 +73,9 @@ impl Member {
         let SessionState::Waiting { until, .. } = &self.session else {
             return None;
         };
+        if self.is_retiring() {
+            return None;
+        }
         let last = match self.seat.condition() {
             Condition::Ready => self.past.stood_still,
             Condition::Away(_) => true,
@@ -174,17 +187,19 @@ impl Member {
 
     /// Reconnects a component that is out of step, when it is back and may.
     fn observe_step(&mut self, now: Instant) -> Option<Instant> {
-        if !self.is_unsynced() || !self.can_serve() {
+        if !self.is_unsynced() || !self.can_serve() || self.is_parting() {
             return None;
         }
         let at = self.resync_at(now);
         if at > now {
             return Some(at);
         }
-        if let SessionState::Active(served) = &self.session {
+        if let SessionState::Active(served) = &self.session
+            && served.session.goes_on()
+        {
             // After the call that may be under way; its end brings us back here.
-            served.session.wind_down(RESYNC);
             self.past.resynced = Some(now);
+            self.part(PartingOf::Session(RESYNC), now);
         }
         None
     }

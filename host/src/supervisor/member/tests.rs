@@ -1,31 +1,42 @@
 use std::fs;
+use std::path::Path;
+
+use tokio::sync::Notify;
 
 use super::super::stuck::STUCK_LIMIT;
 use super::*;
 use crate::component::load::{Libraries, Probe};
+use crate::component::watchdog::Watchdog;
 use crate::config::{Overrides, load};
 
-/// A component whose library is none, so that no code of one is needed.
-pub(in super::super) fn member(keys: &str, kept_out: Option<KeptOut>) -> Member {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
+/// A configuration with one component whose library is none.
+pub(in super::super) fn config(keys: &str, folder: &Path) -> Config {
+    let path = |name: &str| folder.join(name);
     fs::write(path("libnone.so"), "").unwrap();
     let text = format!(
         "[[component]]\nname = \"none\"\nindex = 10\nlibrary = {:?}\n{keys}\n",
         path("libnone.so")
     );
     fs::write(path("nri-host.toml"), text).unwrap();
-    let config = load(&path("nri-host.toml"), &Overrides::default())
-        .config
-        .unwrap();
-    let component = config.components[0].clone();
-    let source = Source {
-        path: component.library.clone(),
+    let loaded = load(&path("nri-host.toml"), &Overrides::default());
+    loaded.config.unwrap()
+}
+
+pub(in super::super) fn means(folder: &Path) -> Means {
+    let path = |name: &str| folder.join(name);
+    Means {
         libraries: Arc::new(Libraries::new(path("state"), Probe::new(path("none")))),
-    };
-    let watchdog = Watchdog::start().unwrap();
-    let notice = Arc::new(Notify::new());
-    Member::start(component, source, &config, &watchdog, &notice, kept_out).unwrap()
+        watchdog: Watchdog::start().unwrap(),
+        notice: Arc::new(Notify::new()),
+    }
+}
+
+/// A component whose library is none, so that no code of one is needed.
+pub(in super::super) fn member(keys: &str, kept_out: Option<KeptOut>) -> Member {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(keys, folder.path());
+    let component = config.components[0].clone();
+    Member::start(component, &config, &means(folder.path()), kept_out).unwrap()
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! until = "/tmp/go"             # "hang" and "try-later" end when this file exists; without it never
 //! methods = ["CreateContainer"] # narrows the methods that it wants; without it all 15
 //! record = "/tmp/calls.jsonl"   # one JSON line for each call
+//! alone = "/tmp/lock"            # create says "later" while another instance has this file
 //!
 //! [component.config.health]      # what it says of itself, in create
 //! summary = "12 hooks"
@@ -52,6 +53,7 @@
 //! Its own commands are `methods`, `fail TEXT` and `panic`.
 #![forbid(unsafe_code)]
 
+mod alone;
 mod answers;
 mod behaviour;
 mod commands;
@@ -72,6 +74,7 @@ use nri_plugin_api::{
 };
 use serde::Deserialize;
 
+use alone::Alone;
 use behaviour::{Action, Behaviour, Creation};
 use health::HealthSettings;
 use record::{Entry, Record};
@@ -89,6 +92,8 @@ pub struct Settings {
     methods: Option<Vec<String>>,
     #[serde(default)]
     record: Option<PathBuf>,
+    #[serde(default)]
+    alone: Option<PathBuf>,
     #[serde(default)]
     on: BTreeMap<String, Behaviour>,
     #[serde(default)]
@@ -119,6 +124,7 @@ pub struct Faulty {
     on_result: Option<Behaviour>,
     asker: Asker,
     _burst: Option<Bursting>,
+    _alone: Option<Alone>,
 }
 
 /// Turns names into methods; wrong ones are mistakes in the configuration.
@@ -155,6 +161,7 @@ impl Faulty {
         if let Some(health) = settings.health {
             host.report_health(&health.into());
         }
+        let alone = settings.alone.map(Alone::take).transpose()?;
         let asker = Asker::new(host);
         let burst = settings.updates.burst;
         let burst = burst.map(|b| Bursting::start(b, asker.clone(), settings.record.as_deref()));
@@ -166,6 +173,7 @@ impl Faulty {
             on_result: settings.updates.on_result,
             asker,
             _burst: burst.transpose()?,
+            _alone: alone,
         })
     }
 

@@ -64,6 +64,45 @@ async fn a_reset_lets_a_component_in_that_stays_out_and_forgets_its_crashes() ->
 }
 
 #[tokio::test]
+async fn a_reload_lets_a_component_in_that_stays_out_once_its_configuration_is_another()
+-> Result<()> {
+    let node = Node::new().await?;
+    let subject = crashes("segv", "CreateContainer")?.set("quarantine", once());
+    node.crash(subject.clone()).await?;
+    let host = node
+        .host()
+        .drop_in("subject.toml", &subject.drop_in())
+        .start()?;
+    host.wait_state("subject", State::Quarantined).await?;
+    let reloaded = host.reload().await?;
+    assert_eq!(reloaded.outcomes(), ["10-subject: unchanged"]);
+    assert!(
+        reloaded
+            .reason("10-subject")
+            .contains("ended the whole host")
+    );
+    host.wait_state("subject", State::Quarantined).await?;
+
+    let mended = crashes("never", "CreateContainer")?.set("quarantine", once());
+    host.write_drop_in("subject.toml", &mended.drop_in())?;
+    let reloaded = host.reload().await?;
+    assert_eq!(reloaded.outcomes(), ["10-subject: restarted"]);
+    host.wait_state("subject", State::Active).await?;
+
+    // What ended the host is not let in by a reload.
+    host.write_drop_in("subject.toml", &subject.drop_in())?;
+    let reloaded = host.reload().await?;
+    assert_eq!(reloaded.outcomes(), ["10-subject: failed"]);
+    assert!(
+        reloaded
+            .reason("10-subject")
+            .contains("ended the whole host")
+    );
+    host.wait_state("subject", State::Active).await?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn another_library_or_configuration_lets_a_component_in_again() -> Result<()> {
     let node = Node::new().await?;
     let library = node.folder.path().join("libcrashes.so");
