@@ -75,7 +75,7 @@ fn the_daemon_set_serves_the_runtime_that_runs_it_and_survives_its_death() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_on_the_node_of_the_daemon_set_is_told() -> Result<()> {
+async fn mistakes_on_the_node_are_told_and_a_changed_config_map_is_reloaded() -> Result<()> {
     if tier::skipped("real containerd", containerd::missing()) {
         return Ok(());
     }
@@ -112,7 +112,15 @@ async fn what_is_wrong_on_the_node_of_the_daemon_set_is_told() -> Result<()> {
         .clone();
     data["99-local.toml"] = LOCAL.replace("required", "require").into();
     host.change_config_map("components", &data)?;
-    fails(check()).context("a key that is not there, in the mounted ConfigMap")
+    fails(check()).context("a key that is not there, in the mounted ConfigMap")?;
+
+    data["99-local.toml"] = LOCAL.replace("text", "json").into();
+    host.change_config_map("components", &data)?;
+    containerd.exec(&host.container, &["nri-host", "reload"])?;
+    let status = status(&containerd, &host)?;
+    let sessions = ON.map(|name| status.component(name)?.count("sessions"));
+    assert_eq!(sessions, [Some(1), Some(1), Some(2)], "{ON:?}: {status}");
+    Ok(())
 }
 
 #[test]
