@@ -1,6 +1,6 @@
 //! `nri-host check`
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::Write;
 
 use clap::Args;
@@ -8,7 +8,7 @@ use clap::Args;
 use super::CommonArgs;
 use super::output::{print, tell};
 use crate::chain;
-use crate::component::inspect::inspect;
+use crate::component::inspect::{Inspected, inspect};
 use crate::component::trials::{Objection, Trials};
 use crate::config::{ComponentConfig, Config, Loaded};
 use crate::exit::ExitReason;
@@ -100,83 +100,94 @@ impl Report {
             self.fine(format_args!("not checked: {plugin}"));
             return;
         }
-        let place = format!(
-            "{}: component {:?}: library",
-            component.origin.find("library"),
-            component.name
-        );
+        let library = Place(component);
         let inspected = match inspect(&component.library) {
             Ok(inspected) => inspected,
             Err(error) => {
-                let library = component.library.display();
-                self.mistake(format_args!("{place}: {library}: {}", chain(&error)));
+                let path = component.library.display();
+                self.mistake(format_args!("{library}{path}: {}", chain(&error)));
                 return;
             }
         };
+        let path = inspected.path.display();
         for warning in &inspected.warnings {
-            self.warning(format_args!(
-                "{place}: {}: {warning}",
-                inspected.path.display()
-            ));
+            self.warning(format_args!("{library}{path}: {warning}"));
         }
         if let Err(reason) = trials.pass(&plugin, &inspected) {
-            self.mistake(format_args!(
-                "{place}: {}: {reason}",
-                inspected.path.display()
-            ));
+            self.mistake(format_args!("{library}{path}: {reason}"));
             return;
         }
-        if let Err(objection) = trials.create(component) {
-            match objection {
-                Objection::Config(mistakes) => {
-                    for mistake in mistakes {
-                        let at = component.locate(&mistake.key);
-                        let name = &component.name;
-                        self.mistake(format_args!("{at}: component {name:?}: {mistake}"));
-                    }
-                    return;
-                }
-                Objection::Broken(reason) => {
-                    self.mistake(format_args!(
-                        "{place}: {}: {reason}",
-                        inspected.path.display()
-                    ));
-                    return;
-                }
-                // What it needs may be in use by the daemon.
-                Objection::NotNow(reason) => self.warning(format_args!(
-                    "{place}: {}: no instance could be made to check its configuration: {reason}",
-                    inspected.path.display()
-                )),
-            }
+        if !self.instance(component, &inspected, trials) {
+            return;
         }
         self.sound += 1;
         self.fine(format_args!(
-            "OK: {plugin}: {} {} ({})",
-            inspected.note.id,
-            inspected.note.version,
-            inspected.path.display()
+            "OK: {plugin}: {} {} ({path})",
+            inspected.note.id, inspected.note.version,
         ));
     }
 
-    fn mistake(&mut self, what: impl std::fmt::Display) {
+    /// Whether nothing is wrong with the component's own configuration, as far as it can be told.
+    fn instance(
+        &mut self,
+        component: &ComponentConfig,
+        inspected: &Inspected,
+        trials: &Trials,
+    ) -> bool {
+        let (library, path) = (Place(component), inspected.path.display());
+        match trials.create(component) {
+            Ok(()) => true,
+            Err(Objection::Config(mistakes)) => {
+                for mistake in mistakes {
+                    let at = component.locate(&mistake.key);
+                    let name = &component.name;
+                    self.mistake(format_args!("{at}: component {name:?}: {mistake}"));
+                }
+                false
+            }
+            Err(Objection::Broken(reason)) => {
+                self.mistake(format_args!("{library}{path}: {reason}"));
+                false
+            }
+            // What it needs may be in use by the daemon.
+            Err(Objection::NotNow(reason)) => {
+                self.warning(format_args!(
+                    "{library}{path}: no instance could be made to check its configuration: {reason}"
+                ));
+                true
+            }
+        }
+    }
+
+    fn mistake(&mut self, what: impl fmt::Display) {
         self.mistakes += 1;
         self.line(what);
     }
 
-    fn warning(&mut self, what: impl std::fmt::Display) {
+    fn warning(&mut self, what: impl fmt::Display) {
         self.warnings += 1;
         self.line(format_args!("warning: {what}"));
     }
 
-    fn fine(&mut self, what: impl std::fmt::Display) {
+    fn fine(&mut self, what: impl fmt::Display) {
         if !self.trouble_only {
             self.line(what);
         }
     }
 
-    fn line(&mut self, what: impl std::fmt::Display) {
+    fn line(&mut self, what: impl fmt::Display) {
         writeln!(self.text, "{what}").expect("a String takes any text");
+    }
+}
+
+/// Where the library of a component is named, as the beginning of a line about it.
+struct Place<'a>(&'a ComponentConfig);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(component) = self;
+        let at = component.origin.find("library");
+        write!(f, "{at}: component {:?}: library: ", component.name)
     }
 }
 
