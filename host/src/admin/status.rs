@@ -1,19 +1,21 @@
 //! The state of everything at one moment.
 
+mod state;
+
 use std::path::Path;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::component::border::NotCreated;
+pub use state::State;
+
 use crate::component::counters::Counts;
 use crate::component::health::Health;
 use crate::component::last_errors::LastError;
 use crate::component::latency::Latency;
 use crate::component::outbox::UpdateCounts;
-use crate::component::seat::{Absence, Condition};
 use crate::config::{nearest, plugin_name};
-use crate::supervisor::{Absent, Member, SessionState};
+use crate::supervisor::{Absent, Member};
 
 /// What `status --json` prints.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -78,44 +80,6 @@ pub struct RuntimeStatus {
     pub request_timeout_ms: Option<u64>,
     /// Time that it gives a registration, in milliseconds, if it says.
     pub registration_timeout_ms: Option<u64>,
-}
-
-/// One word for a component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// It has no session, and will get one.
-    Waiting,
-    /// It is being registered, configured or synchronized.
-    Handshaking,
-    /// It is synchronized and serves calls.
-    Active,
-    /// It serves calls, and may have missed some.
-    Unsynced,
-    /// It has not come back from a call; the host answers for it.
-    Overdue,
-    /// It failed or crashed too often, and is not called for a time; the host answers for it.
-    Quarantined,
-    /// There is no instance.
-    Failed,
-    /// It is switched off.
-    Disabled,
-}
-
-impl State {
-    /// As in the JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Handshaking => "handshaking",
-            Self::Active => "active",
-            Self::Unsynced => "unsynced",
-            Self::Overdue => "overdue",
-            Self::Quarantined => "quarantined",
-            Self::Failed => "failed",
-            Self::Disabled => "disabled",
-        }
-    }
 }
 
 /// One component.
@@ -255,7 +219,7 @@ impl ComponentStatus {
     }
 
     fn of_member(member: &Member) -> Self {
-        let (state, reason, since) = state_of(member);
+        let (state, reason, since) = state::of(member);
         let configured = member
             .served()
             .and_then(|s| s.session.progress().configured);
@@ -311,76 +275,4 @@ impl ComponentStatus {
             },
         }
     }
-}
-
-/// One word, what there is to say, and since when.
-fn state_of(member: &Member) -> (State, Option<String>, Instant) {
-    let since = member.seat.since();
-    if let Some(reason) = member.failure() {
-        return (State::Failed, Some(reason), since);
-    }
-    if let Some((reason, _)) = member.kept_out() {
-        return (State::Quarantined, Some(reason), since);
-    }
-    match member.seat.condition() {
-        Condition::Away(absence) => {
-            let reason = match absence {
-                Absence::Call(method) => format!("{} has not returned", method.name()),
-                Absence::UpdateResult => "update_result has not returned".to_owned(),
-                Absence::Creation => "is being created again".to_owned(),
-            };
-            return (State::Overdue, Some(reason), since);
-        }
-        Condition::Loading => {
-            let reason = "its library is tried out, or waits until others are loaded".to_owned();
-            return (State::Waiting, Some(reason), since);
-        }
-        Condition::Constructing => {
-            let reason = "the constructors of its library are running".to_owned();
-            return (State::Waiting, Some(reason), since);
-        }
-        Condition::Creating => {
-            return (
-                State::Waiting,
-                Some("create is under way".to_owned()),
-                since,
-            );
-        }
-        Condition::NotCreated(NotCreated::TryLater(reason)) => {
-            let reason = format!("there is no instance yet, trying again: {reason}");
-            return (State::Waiting, Some(reason), since);
-        }
-        _ => {}
-    }
-    let (state, reason) = match &member.session {
-        SessionState::Waiting { reason, .. } => (State::Waiting, Some(reason.clone())),
-        SessionState::Handshaking(served) => {
-            let awaited = served.session.progress().awaited();
-            (
-                State::Handshaking,
-                Some(format!("waiting for the runtime: no {awaited} yet")),
-            )
-        }
-        SessionState::Active(_) if member.seat.quarantine.is_active() => {
-            return quarantined(member);
-        }
-        SessionState::Active(_) if member.is_unsynced() => {
-            let reason = "it missed a call, or failed in Synchronize".to_owned();
-            (State::Unsynced, Some(reason))
-        }
-        SessionState::Active(_) => (State::Active, None),
-    };
-    (state, reason, member.since)
-}
-
-fn quarantined(member: &Member) -> (State, Option<String>, Instant) {
-    let quarantine = &member.seat.quarantine;
-    let rule = quarantine.rule();
-    let reason = format!(
-        "{} of its calls failed or were late within {}",
-        rule.failures,
-        humantime::format_duration(rule.window)
-    );
-    let since = quarantine.term().map_or(member.since, |term| term.since);
-    (State::Quarantined, Some(reason), since)
 }
