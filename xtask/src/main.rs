@@ -3,6 +3,7 @@
 mod commands;
 mod completions;
 mod man;
+mod notices;
 mod schema;
 
 use std::path::PathBuf;
@@ -24,6 +25,14 @@ enum Task {
         /// The file to write to
         file: PathBuf,
     },
+    /// Write what the licences of others' crates ask to be handed on with programs
+    Notices {
+        /// The file to write to
+        file: PathBuf,
+        /// The crates of this workspace that the programs are made of
+        #[arg(required = true)]
+        crates: Vec<String>,
+    },
     /// Write the completions for bash, zsh and fish
     Completions {
         /// The folder to write to
@@ -35,6 +44,7 @@ fn main() -> Result<()> {
     match Task::parse() {
         Task::Man { dir } => man::write(&dir),
         Task::Completions { dir } => completions::write(&dir),
+        Task::Notices { file, crates } => notices::write(&file, &crates),
         Task::Schema { file } => schema::write(&file),
     }
 }
