@@ -25,12 +25,17 @@ pub(super) fn ask(host: &HostConfig) -> Result<Status, AskError> {
 }
 
 /// Says how it is.
-pub(super) fn examine(status: &Result<Status, AskError>, node: &Node, findings: &mut Vec<Finding>) {
+pub(super) fn examine(
+    status: &Result<Status, AskError>,
+    node: &Node,
+    has_unit: bool,
+    findings: &mut Vec<Finding>,
+) {
     let hosts = processes(node, &["nri-host"]).unwrap_or_default();
     let hosts: Vec<_> = hosts.iter().filter(|process| is_daemon(process)).collect();
     match status {
         Ok(status) => running(status, findings),
-        Err(error) => findings.push(not_running(error, &hosts)),
+        Err(error) => findings.push(not_running(error, &hosts, has_unit)),
     }
     if hosts.len() > 1 {
         findings.push(twice(&hosts));
@@ -41,7 +46,7 @@ fn is_daemon(process: &Process) -> bool {
     process.arguments.iter().any(|argument| argument == "run")
 }
 
-fn not_running(error: &AskError, hosts: &[&Process]) -> Finding {
+fn not_running(error: &AskError, hosts: &[&Process], has_unit: bool) -> Finding {
     let denied = matches!(error, AskError::Connect { source, .. }
         if source.kind() == std::io::ErrorKind::PermissionDenied);
     let reason = match error {
@@ -52,9 +57,18 @@ fn not_running(error: &AskError, hosts: &[&Process]) -> Finding {
         _ if denied => Finding::unknown("host-unreachable", "nri-host cannot be asked how it is")
             .because(format!("{}.", chain(error)))
             .say("Run doctor as root."),
-        [] => Finding::warning("host-not-running", "nri-host does not run")
-            .because(reason)
-            .run("systemctl enable --now nri-host"),
+        [] => {
+            let finding = Finding::warning("host-not-running", "nri-host does not run");
+            match has_unit {
+                true => finding
+                    .because(reason)
+                    .run("systemctl enable --now nri-host"),
+                false => finding
+                    .because(reason)
+                    .say("There is no nri-host.service here: install its package, or run it.")
+                    .run("nri-host run"),
+            }
+        }
         [host, ..] => Finding::problem(
             "host-silent",
             format!("nri-host runs as process {} and does not answer", host.pid),

@@ -54,6 +54,10 @@ pub fn examine(loaded: &Loaded, file: &Path, root: &Path) -> io::Result<Report> 
     let status = daemon::ask(&host);
     let known = status.as_ref().ok().map(|status| &status.runtime);
     let connected = known.is_some_and(|runtime| runtime.state == RuntimeState::Connected);
+    if let Err(error) = node.list(Path::new("/proc")) {
+        let what = format!("the processes of the node cannot be seen: {error}");
+        findings.push(Finding::unknown("processes-unseen", what));
+    }
     let runtimes = runtime::find(&node, known);
     let relevant = relevant(&runtimes, own.config);
     let mut way = Vec::new();
@@ -74,8 +78,8 @@ pub fn examine(loaded: &Loaded, file: &Path, root: &Path) -> io::Result<Report> 
     findings.extend(presence(&runtimes, socket));
     devices::examine(&own, &relevant, &mut findings);
     system::examine(own.config, &node, &mut findings);
-    unit::examine(&node, &mut findings);
-    daemon::examine(&status, &node, &mut findings);
+    let has_unit = unit::examine(&node, &mut findings);
+    daemon::examine(&status, &node, has_unit, &mut findings);
     Ok(Report::new(findings))
 }
 

@@ -22,15 +22,15 @@ const RUNNING: &str = "/run/systemd/system";
 const SYSTEMCTL: [&str; 2] = ["/usr/bin/systemctl", "/bin/systemctl"];
 const JOURNAL: &str = "journalctl -u nri-host -n 50 --no-pager";
 
-/// Looks at the unit's files, and at what systemd says of it.
-pub(super) fn examine(node: &Node, findings: &mut Vec<Finding>) {
+/// Looks at the unit's files, and at what systemd says of it. Returns whether there is one.
+pub(super) fn examine(node: &Node, findings: &mut Vec<Finding>) -> bool {
     let find = |folder: &&&str| {
         let file = Path::new(folder).join(UNIT);
         // A link that leads nowhere counts: that is how units are masked.
         node.metadata(&file).is_ok() || node.link(&file).is_ok()
     };
     let Some(folder) = FOLDERS.iter().find(find) else {
-        return;
+        return false;
     };
     let file = Path::new(folder).join(UNIT);
     if is_masked(node, &file) {
@@ -39,7 +39,7 @@ pub(super) fn examine(node: &Node, findings: &mut Vec<Finding>) {
                 .run(format!("systemctl unmask {UNIT}"))
                 .run(format!("systemctl enable --now {UNIT}")),
         );
-        return;
+        return true;
     }
     let mut directives = Directives::default();
     for path in std::iter::once(file.clone()).chain(drop_ins(node)) {
@@ -53,6 +53,7 @@ pub(super) fn examine(node: &Node, findings: &mut Vec<Finding>) {
     if node.is_own() && node.metadata(Path::new(RUNNING)).is_ok() {
         findings.push(state(node));
     }
+    true
 }
 
 fn is_masked(node: &Node, file: &Path) -> bool {

@@ -7,6 +7,7 @@ use anyhow::Result;
 use nri_host_tests::artifacts::artifacts;
 use nri_host_tests::fake_runtime::{FakeRuntime, Profile};
 use nri_host_tests::host::{Component, Host, State};
+use serde_json::json;
 
 use crate::node::{Node, Report, UNIT};
 
@@ -218,7 +219,7 @@ async fn memory_files_that_may_not_be_executed_are_told_with_where_copies_go() -
 async fn what_a_component_finds_wrong_in_its_own_configuration_is_told_with_its_line() -> Result<()>
 {
     let node = sound_node();
-    let config = serde_json::json!({ "allow_devices": ["no path"] });
+    let config = json!({ "allow_devices": ["no path"] });
     let injector = Component::new("devices", 10, "libnri_device_injector.so").config(config);
     let report = node.doctor(&node.host().component(injector)).await?;
     let finding = report.the("component-config");
@@ -226,6 +227,58 @@ async fn what_a_component_finds_wrong_in_its_own_configuration_is_told_with_its_
     assert!(
         finding.what.contains("10-devices: config.allow_devices[0]"),
         "{finding:#?}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn components_that_do_not_work_in_the_running_host_are_told() -> Result<()> {
+    let runtime = FakeRuntime::start(Profile::nri_0_8()).await?;
+    let updating = json!({ "methods": [], "updates": { "in_create": ["0123"] } });
+    let host = Host::builder()
+        .socket(runtime.socket())
+        .component(Component::faulty(
+            "broken",
+            10,
+            json!({ "create": "error" }),
+        ))
+        .component(Component::faulty("updating", 20, updating))
+        .start()?;
+    host.wait_state("broken", State::Failed).await?;
+    host.wait_component("updating", "done with an update", |component| {
+        component.rest["updates"]["sent"] == 1
+    })
+    .await?;
+    let node = Node::containerd("2.1.4", "version = 3\n");
+    let root = node.path("/");
+    let arguments = ["doctor", "--json", "--root", root.to_str().unwrap()];
+    let report = Report::read(&host.run(&arguments).await?)?;
+    let state = report.the("component-state");
+    assert_eq!(state.what, "10-broken is failed");
+    assert!(state.why().contains("as configured") && state.runs("nri-host reset broken"));
+    assert!(
+        report
+            .the("updates-can-freeze")
+            .what
+            .starts_with("updating changes"),
+        "{report:#?}"
+    );
+    // Why nothing listens for it is no question where it is connected.
+    assert_eq!(report.the("socket").level, "ok");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_without_a_service_is_not_to_be_started_by_it() -> Result<()> {
+    let node = sound_node();
+    let report = node.doctor(&node.host()).await?;
+    assert!(report.the("host-not-running").runs("nri-host run"));
+    let node = node.file(UNIT, "");
+    let report = node.doctor(&node.host()).await?;
+    assert!(
+        report
+            .the("host-not-running")
+            .runs("systemctl enable --now nri-host")
     );
     Ok(())
 }

@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::Result;
+use nri_host_tests::artifacts::artifacts;
+use nri_host_tests::terminal::Terminal;
 
 use crate::node::Node;
 
@@ -142,4 +144,26 @@ fn sources(folder: &Path) -> String {
         }
     }
     all
+}
+
+#[tokio::test]
+async fn levels_have_colours_on_a_terminal() -> Result<()> {
+    let node = Node::empty();
+    let mut command = tokio::process::Command::new("setsid");
+    command
+        .arg("--ctty")
+        .arg(artifacts()?.host())
+        .args(["--config", "/nowhere.toml", "doctor", "--root"])
+        .arg(node.path("/"))
+        .env_remove("NO_COLOR")
+        .env("TERM", "xterm-256color");
+    let (status, display) = Terminal::run(command)?.ended().await?;
+    assert_eq!(status.code(), Some(1), "{display:?}");
+    assert!(
+        display
+            .sent
+            .contains("problem\x1b[0m  neither containerd nor CRI-O"),
+        "{display:?}"
+    );
+    Ok(())
 }

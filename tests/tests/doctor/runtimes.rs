@@ -302,7 +302,10 @@ async fn of_several_runtimes_the_one_at_our_socket_is_judged() -> Result<()> {
     let report = node.doctor(&node.host()).await?;
     assert!(report.the("runtime").what.starts_with("CRI-O 1.34.1 runs"));
     let aside = &report.the("runtime-aside").what;
-    assert_eq!(aside, "containerd 1.7.27 has its socket at /var/run/nri/nri.sock");
+    assert_eq!(
+        aside,
+        "containerd 1.7.27 has its socket at /var/run/nri/nri.sock"
+    );
     assert!(!report.bad().contains(&"nri-disabled"), "{report:#?}");
     Ok(())
 }

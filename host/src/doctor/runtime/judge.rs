@@ -197,56 +197,61 @@ fn misplaced(runtime: &Runtime, findings: &mut Vec<Finding>) {
 }
 
 fn nri(runtime: &Runtime) -> Finding {
-    let settings = &runtime.settings;
-    let off = |why: String| {
-        Finding::problem("nri-disabled", format!("NRI is off in {runtime}")).because(why)
-    };
-    if let Some(file) = &settings.left_out_by {
-        let file = file.display();
-        return off(format!("disabled_plugins in {file} names it."))
+    let socket = runtime.settings.socket.value.display();
+    let on = || Finding::ok("nri", format!("NRI is on in {runtime}, at {socket}"));
+    let off = left_out(runtime).or_else(|| switched_off(runtime));
+    off.or_else(|| closed(runtime)).unwrap_or_else(on)
+}
+
+fn off(runtime: &Runtime, why: impl Into<String>) -> Finding {
+    Finding::problem("nri-disabled", format!("NRI is off in {runtime}")).because(why)
+}
+
+fn left_out(runtime: &Runtime) -> Option<Finding> {
+    let file = runtime.settings.left_out_by.as_ref()?.display();
+    Some(
+        off(runtime, format!("disabled_plugins in {file} names it."))
             .say(format!("Take it out of disabled_plugins in {file}."))
-            .run(runtime.distribution.restart);
-    }
+            .run(runtime.distribution.restart),
+    )
+}
+
+/// By NRI's own table, or by default.
+fn switched_off(runtime: &Runtime) -> Option<Finding> {
     let on = match runtime.kind() {
         Kind::Containerd => "disable = false",
         Kind::Crio => "enable_nri = true",
     };
-    match &settings.enabled {
-        Some(enabled) if enabled.file.is_none() && runtime.files.is_patchy() => {
-            let what = format!("whether NRI is on in {runtime} stands in a file that was not read");
-            return Finding::unknown("nri-unknown", what);
-        }
-        Some(enabled) if !enabled.value => {
-            let why = match &enabled.file {
-                Some(file) => format!("{} says so.", file.display()),
-                None => default_off(runtime).to_owned(),
-            };
-            return runtime.set_in_nri(off(why), on, enabled.file.as_deref());
-        }
-        None => {
-            let unknown = Finding::unknown(
-                "nri-unknown",
-                format!("whether NRI is on in {runtime} depends on its version"),
-            )
+    let Some(enabled) = &runtime.settings.enabled else {
+        let what = format!("whether NRI is on in {runtime} depends on its version");
+        let unknown = Finding::unknown("nri-unknown", what)
             .because(format!("No file says so. {}", default_off(runtime)));
-            return runtime.set_in_nri(unknown, on, None);
+        return Some(runtime.set_in_nri(unknown, on, None));
+    };
+    match &enabled.file {
+        None if runtime.files.is_patchy() => {
+            let what = format!("whether NRI is on in {runtime} stands in a file that was not read");
+            Some(Finding::unknown("nri-unknown", what))
         }
-        Some(_) => {}
+        _ if enabled.value => None,
+        Some(file) => {
+            let off = off(runtime, format!("{} says so.", file.display()));
+            Some(runtime.set_in_nri(off, on, Some(file)))
+        }
+        None => Some(runtime.set_in_nri(off(runtime, default_off(runtime)), on, None)),
     }
-    if let Some(file) = &settings.closed_by {
-        let finding = Finding::problem(
-            "nri-connections-disabled",
-            format!("{runtime} lets no plugin connect"),
-        )
+}
+
+fn closed(runtime: &Runtime) -> Option<Finding> {
+    let file = runtime.settings.closed_by.as_ref()?;
+    let what = format!("{runtime} lets no plugin connect");
+    let finding = Finding::problem("nri-connections-disabled", what)
         .because(format!("{} says so.", file.display()));
-        let key = match runtime.kind() {
-            Kind::Containerd => "disable_connections = false",
-            Kind::Crio => "nri_disable_connections = false",
-        };
-        return runtime.set_in_nri(finding, key, Some(file));
-    }
-    let socket = settings.socket.value.display();
-    Finding::ok("nri", format!("NRI is on in {runtime}, at {socket}"))
+    let key = match runtime.kind() {
+        Kind::Containerd => "disable_connections = false",
+        Kind::Crio => "nri_disable_connections = false",
+    };
+    Some(runtime.set_in_nri(finding, key, Some(file)))
 }
 
 fn default_off(runtime: &Runtime) -> &'static str {

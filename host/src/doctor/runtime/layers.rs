@@ -1,6 +1,7 @@
 //! The files of a runtime's configuration, in the order in which later ones win.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -100,7 +101,7 @@ impl Files {
     pub(super) fn of_crio(node: &Node, main: &Path, drop_ins: &Path) -> Self {
         let mut files = Self::default();
         files.read(node, main);
-        for path in walk(node, drop_ins, MAX_DEPTH).iter().take(MAX_FILES) {
+        for path in files.walk(node, drop_ins, MAX_DEPTH).iter().take(MAX_FILES) {
             files.read(node, path);
         }
         files
@@ -142,13 +143,42 @@ impl Files {
             if pattern == "*.toml" {
                 self.imported_folders.push(folder.to_owned());
             }
-            let names = node.list(folder).unwrap_or_default();
+            let names = self.list(node, folder);
             let matching = names
                 .iter()
                 .filter(|name| name.to_str().is_some_and(|name| matches(pattern, name)));
             paths.extend(matching.map(|name| folder.join(name)));
         }
         paths
+    }
+
+    /// The files in and below a folder.
+    fn walk(&mut self, node: &Node, folder: &Path, depth: usize) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        for name in self.list(node, folder) {
+            let path = folder.join(name);
+            match node.metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
+                true if depth > 0 => paths.extend(self.walk(node, &path, depth - 1)),
+                true => {}
+                false => paths.push(path),
+            }
+        }
+        paths
+    }
+
+    /// The names in a folder; there may be none.
+    fn list(&mut self, node: &Node, folder: &Path) -> Vec<OsString> {
+        match node.list(folder) {
+            Ok(names) => names,
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    let path = folder.to_owned();
+                    let reason = Reason::Unreadable(error.to_string());
+                    self.unread.push(Unread { path, reason });
+                }
+                Vec::new()
+            }
+        }
     }
 
     /// Whether a file was read.
@@ -167,21 +197,6 @@ fn broken(text: &str, error: &toml::de::Error) -> Reason {
     let at = error.span().map_or(0, |span| span.start);
     let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
     Reason::Broken(format!("line {line}: {}", error.message()))
-}
-
-fn walk(node: &Node, folder: &Path, depth: usize) -> Vec<PathBuf> {
-    let mut paths = Vec::new();
-    for name in node.list(folder).unwrap_or_default() {
-        let path = folder.join(name);
-        match node.metadata(&path) {
-            Ok(metadata) if metadata.is_dir() && depth > 0 => {
-                paths.extend(walk(node, &path, depth - 1));
-            }
-            Ok(metadata) if metadata.is_dir() => {}
-            _ => paths.push(path),
-        }
-    }
-    paths
 }
 
 /// Whether a name fits a pattern in which `*` stands for anything.

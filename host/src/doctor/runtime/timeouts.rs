@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::super::finding::Finding;
+use super::layers::Setting;
 use super::{Kind, Runtime};
 use crate::config::Config;
 
@@ -12,8 +13,6 @@ const SHORT_REQUEST_TIMEOUT: Duration = Duration::from_millis(500);
 const SHORT_REGISTRATION_TIMEOUT: Duration = Duration::from_secs(2);
 /// Looks at the times of the runtime, and at those of components beside them.
 pub(super) fn judge(runtime: &Runtime, config: &Config, findings: &mut Vec<Finding>) {
-    let settings = &runtime.settings;
-    let limit = settings.request_timeout.value;
     let (request, registration) = match runtime.kind() {
         Kind::Containerd => ("plugin_request_timeout", "plugin_registration_timeout"),
         Kind::Crio => (
@@ -21,47 +20,46 @@ pub(super) fn judge(runtime: &Runtime, config: &Config, findings: &mut Vec<Findi
             "nri_plugin_registration_timeout",
         ),
     };
-    if limit < SHORT_REQUEST_TIMEOUT {
-        let finding = Finding::warning(
-            "request-timeout-short",
-            format!("{runtime} gives a plugin {limit:?} for a request"),
-        )
-        .because("On a busy node components will be late, and their calls answered for them.");
-        let file = settings.request_timeout.file.as_deref();
-        findings.push(runtime.set_in_nri(finding, &format!("{request} = \"2s\""), file));
-    }
-    if settings.registration_timeout.value < SHORT_REGISTRATION_TIMEOUT {
-        let finding = Finding::warning(
-            "registration-timeout-short",
-            format!(
-                "{runtime} gives a plugin {:?} to register",
-                settings.registration_timeout.value
-            ),
-        )
-        .because("On a busy node components will not come through.");
-        let file = settings.registration_timeout.file.as_deref();
-        findings.push(runtime.set_in_nri(finding, &format!("{registration} = \"5s\""), file));
-    }
-    let enabled = config
-        .components
-        .iter()
-        .filter(|component| component.enabled);
-    for component in enabled {
-        if let Some(timeout) = component.timeout.filter(|timeout| *timeout >= limit) {
-            findings.push(
-                Finding::warning(
-                    "timeout-without-effect",
-                    format!(
-                        "timeout = {timeout:?} of {} is not less than what {runtime} gives a \
-                         request, {limit:?}",
-                        component.plugin_name()
-                    ),
-                )
+    findings.extend(short_request(runtime, request));
+    findings.extend(short_registration(runtime, registration));
+    let limit = runtime.settings.request_timeout.value;
+    for component in config.components.iter().filter(|one| one.enabled) {
+        let Some(timeout) = component.timeout.filter(|timeout| *timeout >= limit) else {
+            continue;
+        };
+        let plugin = component.plugin_name();
+        let what = format!(
+            "timeout = {timeout:?} of {plugin} is not less than what {runtime} gives a request, \
+             {limit:?}"
+        );
+        findings.push(
+            Finding::warning("timeout-without-effect", what)
                 .because("The host answers before the runtime's time is over, whatever it is.")
                 .say(format!(
                     "Shorten it, or give {request} more, or leave it out."
                 )),
-            );
-        }
+        );
     }
+}
+
+fn short_request(runtime: &Runtime, key: &str) -> Option<Finding> {
+    let Setting { value, file } = &runtime.settings.request_timeout;
+    if *value >= SHORT_REQUEST_TIMEOUT {
+        return None;
+    }
+    let what = format!("{runtime} gives a plugin {value:?} for a request");
+    let finding = Finding::warning("request-timeout-short", what)
+        .because("On a busy node components will be late, and their calls answered for them.");
+    Some(runtime.set_in_nri(finding, &format!("{key} = \"2s\""), file.as_deref()))
+}
+
+fn short_registration(runtime: &Runtime, key: &str) -> Option<Finding> {
+    let Setting { value, file } = &runtime.settings.registration_timeout;
+    if *value >= SHORT_REGISTRATION_TIMEOUT {
+        return None;
+    }
+    let what = format!("{runtime} gives a plugin {value:?} to register");
+    let finding = Finding::warning("registration-timeout-short", what)
+        .because("On a busy node components will not come through.");
+    Some(runtime.set_in_nri(finding, &format!("{key} = \"5s\""), file.as_deref()))
 }
