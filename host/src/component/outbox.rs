@@ -73,7 +73,7 @@ pub struct UpdateResult {
 #[derive(Debug)]
 pub struct Outbox {
     plugin: String,
-    counters: Counters,
+    counters: Arc<Counters>,
     /// Written under the lock, and read before it is taken: each call of the component looks.
     has_results: AtomicBool,
     inner: Mutex<Inner>,
@@ -132,11 +132,18 @@ impl Outbox {
     pub fn new(plugin: String, notice: Arc<Notify>) -> Self {
         Self {
             plugin,
-            counters: Counters::default(),
+            counters: Arc::default(),
             has_results: AtomicBool::new(false),
             inner: Mutex::default(),
             notice,
         }
+    }
+
+    /// Goes on counting where another one stopped.
+    #[must_use]
+    pub fn counting_on(mut self, before: &Self) -> Self {
+        self.counters = Arc::clone(&before.counters);
+        self
     }
 
     /// What is counted.

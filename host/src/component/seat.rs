@@ -151,8 +151,10 @@ impl Seat {
 
     /// Goes on counting where the seat before this one stopped.
     #[must_use]
-    pub fn counting_on(mut self, counters: Arc<Counters>) -> Self {
-        self.counters = counters;
+    pub fn counting_on(mut self, before: &Self) -> Self {
+        let outbox = Outbox::new(self.plugin.clone(), Arc::clone(&self.notice));
+        self.outbox = Arc::new(outbox.counting_on(&before.outbox));
+        self.counters = Arc::clone(&before.counters);
         self
     }
 

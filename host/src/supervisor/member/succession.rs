@@ -267,8 +267,7 @@ impl Member {
         policy: Policy,
         library: Option<Arc<Library>>,
     ) -> Arc<Seat> {
-        let counters = Arc::clone(&self.seat.counters);
-        let seat = self.means.seat(config, policy).counting_on(counters);
+        let seat = self.means.seat(config, policy).counting_on(&self.seat);
         Arc::new(match library {
             Some(library) => seat.made_from(library),
             None => seat,

@@ -3,10 +3,11 @@
 use std::fs;
 
 use anyhow::Result;
-use nri_host_tests::host::State;
+use nri_host_tests::host::{Builder, Component, State};
 use serde_json::json;
 
 use super::{SUBJECT, Stage, subject};
+use crate::record::Record;
 
 #[tokio::test]
 async fn a_component_that_does_not_come_back_is_replaced_and_nobody_waits_for_it() -> Result<()> {
@@ -119,5 +120,43 @@ async fn a_component_that_failed_is_tried_again_though_nothing_has_changed() -> 
         "{reloaded:?}"
     );
     stage.host.wait_state(SUBJECT, State::Active).await?;
+    stage.bystander_is_unaware().await
+}
+
+/// The component validates, so the runtime would fail the creation that it is lost in.
+#[tokio::test]
+async fn a_session_that_could_cost_a_request_waits_for_the_end_of_those_under_way() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (gate, begun) = (folder.path().join("gate"), Record::new(folder.path()));
+    let hang = json!({ "StopContainer": { "do": "hang", "until": gate } });
+    let busy = json!({ "on": hang, "record": begun.path() });
+    let with_busy = |builder: Builder| builder.component(Component::faulty("busy", 50, busy));
+    let stage = Stage::with(|record| subject(record, json!({})), with_busy).await?;
+    let plugin = stage.runtime.plugin("10-subject").await?;
+    let busy = stage.runtime.plugin("50-busy").await?;
+
+    let other = json!({ "methods": ["CreateContainer", "ValidateContainerAdjustment"] });
+    stage.describe(&subject(&stage.record, other))?;
+    let under_way = busy.stop_container(&stage.pod, &stage.container);
+    let served_meanwhile = async {
+        begun.wait_for("StopContainer").await?;
+        let reload = stage.host.reload();
+        let calls = async {
+            // The successor is being made, and then waits.
+            stage.record.wait_for_calls("create", 2).await?;
+            for _ in 0..10 {
+                stage.create_container(&plugin).await?;
+            }
+            fs::write(&gate, "")?;
+            anyhow::Ok(())
+        };
+        let (reloaded, served) = tokio::join!(reload, calls);
+        served?;
+        reloaded
+    };
+    let (answer, reloaded) = tokio::join!(under_way, served_meanwhile);
+    answer?;
+    assert_eq!(reloaded?.outcomes()[0], "10-subject: restarted");
+    stage.runtime.reconnected(&plugin).await?;
     stage.bystander_is_unaware().await
 }
