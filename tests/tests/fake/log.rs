@@ -3,11 +3,13 @@
 use std::process::Stdio;
 
 use anyhow::{Context, Result};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use nri_host_tests::host::{Component, Host, State};
 use nri_host_tests::patience::patiently;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout};
+use tokio::process::{Child, ChildStderr, ChildStdout};
 
 use crate::scene::{SUBJECT, Scene, in_every_call};
 
@@ -113,21 +115,33 @@ async fn without_a_daemon_or_a_component_or_a_line_it_says_so() -> Result<()> {
     Ok(())
 }
 
+/// Lines that the daemon keeps of a component.
+const MAX_LINES: usize = 200;
+
 /// `log --follow`, and what it writes.
 struct Follower {
-    _child: Child,
+    child: Child,
     lines: Lines<BufReader<ChildStdout>>,
+    remarks: Lines<BufReader<ChildStderr>>,
 }
 
 impl Follower {
     fn of(host: &Host, arguments: &[&str]) -> Result<Self> {
         let mut command = host.command(&[], &[&["log", "--follow"], arguments].concat())?;
-        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
         let output = child.stdout.take().context("it was asked for")?;
+        let remarks = child.stderr.take().context("it was asked for")?;
         Ok(Self {
-            _child: child,
+            child,
             lines: BufReader::new(output).lines(),
+            remarks: BufReader::new(remarks).lines(),
         })
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        let pid = self.child.id().context("it has ended")?;
+        Ok(kill(Pid::from_raw(i32::try_from(pid)?), signal)?)
     }
 
     /// Reads on up to a line with these words. How many lines that took.
@@ -163,5 +177,29 @@ async fn who_follows_gets_each_line_once_and_goes_on_after_a_restart_of_the_daem
     second.logged("creating").await?;
     // Nothing of the first host's again.
     assert_eq!(follower.reads("creating").await?, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_cannot_follow_is_told_that_lines_are_missing() -> Result<()> {
+    let scene = failed_once().await?;
+    let mut follower = Follower::of(&scene.host, &[SUBJECT])?;
+    follower.reads("call failed").await?;
+    follower.signal(Signal::SIGSTOP)?;
+    let more_than_kept = MAX_LINES + 20;
+    for _ in 0..more_than_kept {
+        scene
+            .plugin
+            .create_container(&scene.pod, &scene.container)
+            .await?;
+    }
+    scene
+        .host
+        .logged_times("call failed", 1 + more_than_kept)
+        .await?;
+    follower.signal(Signal::SIGCONT)?;
+    let told = patiently("the gap", follower.remarks.next_line()).await??;
+    assert!(told.is_some_and(|told| told.contains("lines are missing here")));
+    follower.reads("call failed").await?;
     Ok(())
 }
