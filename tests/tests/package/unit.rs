@@ -120,6 +120,17 @@ async fn inject(runtime: &FakeRuntime) -> Result<()> {
     Ok(())
 }
 
+/// Writes a file in the machine.
+async fn write(machine: &Machine, path: &str, text: &str) -> Result<()> {
+    std::fs::write(machine.shared().join("file"), text)?;
+    let install = format!("install -D -m 644 {SHARED}/file {path}");
+    machine
+        .must(&install)
+        .await
+        .with_context(|| format!("writing {path}"))?;
+    Ok(())
+}
+
 async fn configure(machine: &Machine) -> Result<()> {
     for (path, text) in [
         ("/etc/nri-host/nri-host.toml", MAIN),
@@ -128,11 +139,7 @@ async fn configure(machine: &Machine) -> Result<()> {
         ("/etc/cdi/acme.yaml", CDI),
         ("/etc/containers/oci/hooks.d/true.json", HOOK),
     ] {
-        std::fs::write(machine.shared().join("file"), text)?;
-        machine
-            .must(&format!("install -D -m 644 {SHARED}/file {path}"))
-            .await
-            .with_context(|| format!("writing {path}"))?;
+        write(machine, path, text).await?;
     }
     Ok(())
 }
@@ -179,6 +186,33 @@ async fn the_daemon_runs_with_each_of_the_drop_ins() -> Result<()> {
         );
         machine.must(&script).await.context(example.to_owned())?;
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reload_brings_a_component_and_fails_where_the_configuration_is_wrong() -> Result<()> {
+    if tier::skipped("packages", debian::missing()) {
+        return Ok(());
+    }
+    let machine = installed().await?;
+    let mut runtime = FakeRuntime::builder(Profile::newest())
+        .socket(machine.shared().join("nri.sock"))
+        .build()?;
+    runtime.listen()?;
+    write(&machine, "/etc/nri-host/nri-host.toml", MAIN).await?;
+    machine.must(RESTART).await?;
+    let before = property(&machine, "MainPID").await?;
+
+    write(&machine, "/etc/nri-host/conf.d/99-local.toml", DROP_IN).await?;
+    machine.must("systemctl reload nri-host").await?;
+    let logger = runtime.plugin("90-logger").await?;
+    write(&machine, "/etc/nri-host/nri-host.toml", "[host]\nlog = 7\n").await?;
+    let wrong = machine.run("systemctl reload nri-host").await?;
+
+    assert_eq!(wrong.code, Some(1), "{wrong:?}");
+    assert!(logger.is_connected());
+    assert_eq!(property(&machine, "ActiveState").await?, "active");
+    assert_eq!(property(&machine, "MainPID").await?, before);
     Ok(())
 }
 
