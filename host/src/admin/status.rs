@@ -166,13 +166,6 @@ impl Status {
         let hint = nearest(name, names).map(|nearest| format!("; did you mean {nearest:?}?"));
         format!("there is no component {name:?}{}", hint.unwrap_or_default())
     }
-
-    /// The required components that are not active.
-    pub fn missing(&self) -> impl Iterator<Item = &ComponentStatus> {
-        let is_missing =
-            |component: &&ComponentStatus| component.required && !component.is_active();
-        self.components.iter().filter(is_missing)
-    }
 }
 
 impl RuntimeStatus {

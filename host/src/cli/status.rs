@@ -90,9 +90,9 @@ fn show(
         .map_err(|error| give_up(&error))?;
     let status = selected(status, args)?;
     if args.ready {
-        let missing = missing(&status, args);
-        let printed = print(&readiness(&missing), out);
-        return Ok(match missing.is_empty() {
+        let (is_ready, said) = readiness(&status, args);
+        let printed = print(&format!("{said}\n"), out);
+        return Ok(match is_ready {
             true => printed,
             false => ExitReason::Failure,
         });
@@ -129,33 +129,32 @@ fn lines(status: &Status, args: &StatusArgs, screen: &Screen) -> Vec<String> {
         .collect()
 }
 
-/// The components that keep what was asked for from being ready.
-fn missing<'a>(status: &'a Status, args: &StatusArgs) -> Vec<&'a ComponentStatus> {
-    match args.name {
-        Some(_) => {
-            let mut asked_for = status.components.iter().collect::<Vec<_>>();
-            asked_for.retain(|component| !component.is_active());
-            asked_for
-        }
-        None => status.missing().collect(),
-    }
+/// Whether what was asked for is ready, and in words; if not, why.
+fn readiness(status: &Status, args: &StatusArgs) -> (bool, String) {
+    let asked_for = status.components.iter();
+    let missing: Vec<String> = asked_for
+        .filter(|component| component.required || args.name.is_some())
+        .filter(|component| !component.is_active())
+        .map(what_it_is)
+        .collect();
+    let is_ready = match args.name {
+        Some(_) => missing.is_empty(),
+        None => status.ready,
+    };
+    let said = match (is_ready, missing.is_empty()) {
+        (true, _) => "ready".to_owned(),
+        (false, true) => "not ready".to_owned(),
+        (false, false) => format!("not ready: {}", missing.join("; ")),
+    };
+    (is_ready, said)
 }
 
-/// `ready`, or what is not.
-fn readiness(missing: &[&ComponentStatus]) -> String {
-    if missing.is_empty() {
-        return "ready\n".to_owned();
-    }
-    let said: Vec<String> = missing
-        .iter()
-        .map(|component| {
-            let state = component.state.map_or("unknown", State::as_str);
-            let said = match &component.reason {
-                Some(reason) => format!("{} is {state}: {reason}", component.plugin()),
-                None => format!("{} is {state}", component.plugin()),
-            };
-            plain(&said).into_owned()
-        })
-        .collect();
-    format!("not ready: {}\n", said.join("; "))
+fn what_it_is(component: &ComponentStatus) -> String {
+    let state = component.state.map_or("unknown", State::as_str);
+    let is = format!("{} is {state}", component.plugin());
+    let said = match &component.reason {
+        Some(reason) => format!("{is}: {reason}"),
+        None => is,
+    };
+    plain(&said).into_owned()
 }
