@@ -82,7 +82,7 @@ pub(super) fn judge(
     let draft = Draft::read(raw, dirs, config, &mut own)?;
     if !raw.damage.is_empty() {
         // What else is wrong with it may be due to the damage, which was told already.
-        return Some(draft.verdict(raw, raw.damage.clone()));
+        return Some(draft.verdict(raw, config, raw.damage.clone()));
     }
     if draft.is_leftover(raw) && own.is_empty() {
         warnings.push(Warning {
@@ -100,7 +100,7 @@ pub(super) fn judge(
         }
     }
     mistakes.extend_from_slice(&own);
-    Some(draft.verdict(raw, own))
+    Some(draft.verdict(raw, config, own))
 }
 
 /// The keys of a component as far as they are right.
@@ -153,26 +153,40 @@ impl Draft {
         !self.enabled && raw.only_changes()
     }
 
-    /// A disabled component stays listed whatever is wrong with it, as long as it can be named.
-    fn verdict(self, raw: &RawComponent, mistakes: Vec<Mistake>) -> Verdict {
+    /// Whether it is to be off even if all was well: a later file that is wrong, or cannot be read,
+    /// may have meant to switch it on.
+    fn stays_off(&self, raw: &RawComponent, config: &RawConfig, mistakes: &[Mistake]) -> bool {
+        let keys = raw.table.as_table();
+        let Some(switch) = keys.and_then(|keys| keys.get("enabled")) else {
+            return false;
+        };
+        let off_at = config.place(&switch.location);
+        !self.enabled
+            && mistakes
+                .iter()
+                .all(|it| config.place(&it.location) <= off_at)
+    }
+
+    /// A component that is switched off stays listed, as long as it can be named, whatever else is
+    /// wrong with it.
+    fn verdict(self, raw: &RawComponent, config: &RawConfig, mistakes: Vec<Mistake>) -> Verdict {
+        let sound = mistakes.is_empty() || self.stays_off(raw, config, &mistakes);
         let outcome = match (&self.name, self.index, self.library) {
-            (Some(name), Some(index), Some(library)) if mistakes.is_empty() || !self.enabled => {
-                Ok(ComponentConfig {
-                    name: name.clone(),
-                    index,
-                    library,
-                    enabled: self.enabled,
-                    timeout: self.settings.timeout,
-                    sync_timeout: self.settings.sync_timeout,
-                    on_failure: self.settings.on_failure,
-                    on_stuck: self.settings.on_stuck,
-                    quarantine: self.settings.quarantine,
-                    required: self.required,
-                    isolation: self.settings.isolation,
-                    config: self.settings.config,
-                    origin: raw.table.origin(),
-                })
-            }
+            (Some(name), Some(index), Some(library)) if sound => Ok(ComponentConfig {
+                name: name.clone(),
+                index,
+                library,
+                enabled: self.enabled,
+                timeout: self.settings.timeout,
+                sync_timeout: self.settings.sync_timeout,
+                on_failure: self.settings.on_failure,
+                on_stuck: self.settings.on_stuck,
+                quarantine: self.settings.quarantine,
+                required: self.required,
+                isolation: self.settings.isolation,
+                config: self.settings.config,
+                origin: raw.table.origin(),
+            }),
             _ => Err(mistakes),
         };
         Verdict {

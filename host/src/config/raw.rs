@@ -119,6 +119,11 @@ impl RawConfig {
         self.unsound.push(Arc::clone(file));
     }
 
+    /// The place of a file among all, in the order in which they are read.
+    pub(super) fn place(&self, location: &Location) -> Option<usize> {
+        self.files.iter().position(|file| *file == location.file)
+    }
+
     /// The main file could be read and is TOML.
     pub(super) fn main_is_sound(&self) -> bool {
         !self.unsound.contains(&self.files[0])

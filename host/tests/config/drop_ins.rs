@@ -95,6 +95,26 @@ fn a_component_can_be_switched_off_whatever_is_wrong_with_it() {
 }
 
 #[test]
+fn a_component_that_a_wrong_file_may_have_switched_on_is_not_taken_for_switched_off() {
+    let change = "[[component]]\nname = \"a\"\n";
+    for wrong in [
+        "enabeld = true\n",
+        "enabled = true\ntimeout = 1\n",
+        "enabled = true\n[[\n",
+    ] {
+        let files = with_components(&format!("{A}enabled = false\n"))
+            .drop_in("90.toml", &format!("{change}{wrong}"));
+        let loaded = files.load();
+        assert_eq!(loaded.broken.len(), 1, "{wrong:?}");
+        assert_eq!(loaded.broken[0].name.as_deref(), Some("a"), "{wrong:?}");
+        assert_eq!(names(&loaded), [""; 0], "{wrong:?}");
+
+        let files = files.drop_in("95.toml", &format!("{change}enabled = false\n"));
+        assert_eq!(names(&files.load()), ["a"], "{wrong:?}, and then off");
+    }
+}
+
+#[test]
 fn switching_off_what_is_not_there_is_only_odd() {
     let off = "[[component]]\nname = \"gone\"\nenabled = false\n";
     let files = with_components(A).drop_in("90.toml", off);

@@ -98,6 +98,36 @@ async fn a_drop_in_that_cannot_be_read_takes_nobody_away() -> Result<()> {
     stage.bystander_is_unaware().await
 }
 
+/// As packages leave components off and an administrator switches them on in a file of their own.
+#[tokio::test]
+async fn what_switched_a_component_on_may_break_and_it_goes_on() -> Result<()> {
+    const LOCAL: &str = "zz-local.toml";
+    let on = format!("[[component]]\nname = \"{SUBJECT}\"\nenabled = true\n");
+    let stage = Stage::with(
+        |record| subject(record, json!({})).set("enabled", false),
+        |host| host.drop_in(LOCAL, &on),
+    )
+    .await?;
+    let plugin = stage.runtime.plugin("10-subject").await?;
+    for (broken, words) in [
+        (
+            on.replace("enabled", "enabeld"),
+            "did you mean \"enabled\"?",
+        ),
+        (format!("{on}[["), "is not valid TOML"),
+        ("= =".to_owned(), "is not valid TOML"),
+    ] {
+        stage.host.write_drop_in(LOCAL, &broken)?;
+        let reloaded = stage.host.reload().await?;
+        assert_eq!(reloaded.code, Some(1), "{broken:?}: {reloaded:?}");
+        let reason = reloaded.reason("10-subject");
+        assert!(reason.contains(words), "{broken:?}: {reason}");
+        stage.create_container(&plugin).await?;
+        assert_eq!(stage.record.calls_of("create").len(), 1, "{broken:?}");
+    }
+    stage.bystander_is_unaware().await
+}
+
 #[tokio::test]
 async fn what_is_wrong_with_the_main_file_changes_nothing_at_all() -> Result<()> {
     let stage = Stage::new(|record| subject(record, json!({}))).await?;
