@@ -21,6 +21,8 @@ pub struct Module<'a> {
     pub version: &'a str,
     /// Whether it has parts in C, for which a compiler is needed.
     pub has_c: bool,
+    /// What chooses among its files.
+    pub tags: &'a [&'a str],
 }
 
 /// Why no Go program can be built here, if so.
@@ -65,6 +67,7 @@ pub fn build_published(folder: &str, module: Module<'_>, commands: &[&str]) -> R
             path,
             version,
             has_c,
+            tags,
         } = module;
         let go_mod = format!("module builder\n\ngo {GO_VERSION}\n\nrequire {path} {version}\n");
         fs::write(partial.join("go.mod"), go_mod)?;
@@ -73,7 +76,8 @@ pub fn build_published(folder: &str, module: Module<'_>, commands: &[&str]) -> R
             command => format!("{path}/{command}"),
         });
         // The module's own requirements decide all other versions.
-        build(partial, &["-mod=mod"], has_c, packages, partial)
+        let tags = format!("-tags={}", tags.join(","));
+        build(partial, &["-mod=mod", &tags], has_c, packages, partial)
     })
 }
 

@@ -10,6 +10,7 @@ pub mod host;
 pub mod kubernetes;
 pub mod patience;
 pub mod pods;
+pub mod prometheus;
 pub mod reference;
 pub mod terminal;
 pub mod tier;

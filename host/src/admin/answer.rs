@@ -1,11 +1,14 @@
 //! What every endpoint is made of: a question to the supervisor, and an answer to whoever asked.
 
+use std::time::SystemTime;
+
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
+use tracing_appender::non_blocking::ErrorCounter;
 
 use super::log::LogLines;
 use crate::supervisor::Question;
@@ -23,6 +26,10 @@ pub struct Sources {
     pub questions: Questions,
     /// What was logged.
     pub log: LogLines,
+    /// Lines of the log that nobody took in time.
+    pub dropped_lines: ErrorCounter,
+    /// When the process started.
+    pub started: SystemTime,
 }
 
 /// Asks the supervisor. `None`: it is stopping.
@@ -44,9 +51,17 @@ pub(super) fn json(answer: &impl Serialize) -> Answer {
     response
 }
 
-/// No, in one line for a person.
-pub(super) fn refuse(status: StatusCode, text: &str) -> Answer {
+/// All is well, in one line for a person.
+pub(super) fn text(text: &str) -> Answer {
     let mut response = Response::new(Full::from(format!("{text}\n")));
+    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// No, in a line for a person.
+pub(super) fn refuse(status: StatusCode, text: &str) -> Answer {
+    let mut response = self::text(text);
     *response.status_mut() = status;
     response
 }

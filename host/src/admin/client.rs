@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::log::{Log, LogQuery};
 use super::reset::ResetRequest;
-use super::socket::{LIMIT, LONG_LIMIT};
+use super::server::{LIMIT, LONG_LIMIT};
 use super::status::Status;
 use crate::config::HostConfig;
 use crate::supervisor::{Report, Reset};

@@ -4,21 +4,26 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 
 use super::answer::{Answer, Sources, ask, json, refuse, stopping};
-use super::{log, reload, reset};
+use super::{health, log, metrics, reload, reset};
 use crate::supervisor::Question;
 
 /// What can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Endpoint {
+    Healthz,
+    Readyz,
+    Metrics,
     Status,
     Log,
     Reload,
     Reset,
 }
 
-/// Who sends a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Who sends a request; the later ones may do what the earlier ones may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Caller {
+    /// Anybody who can reach the address.
+    Network,
     /// Somebody whom the mode of the admin socket lets in.
     Onlooker,
     /// Root, or the user that the daemon itself runs as.
@@ -26,10 +31,21 @@ pub(super) enum Caller {
 }
 
 impl Endpoint {
-    const ALL: [Self; 4] = [Self::Status, Self::Log, Self::Reload, Self::Reset];
+    const ALL: [Self; 7] = [
+        Self::Healthz,
+        Self::Readyz,
+        Self::Metrics,
+        Self::Status,
+        Self::Log,
+        Self::Reload,
+        Self::Reset,
+    ];
 
     fn path(self) -> &'static str {
         match self {
+            Self::Healthz => "/healthz",
+            Self::Readyz => "/readyz",
+            Self::Metrics => "/metrics",
             Self::Status => "/status",
             Self::Log => "/log",
             Self::Reload => "/reload",
@@ -37,12 +53,18 @@ impl Endpoint {
         }
     }
 
-    /// Those that change something are posted to, and only by the owner.
-    fn changes(self) -> bool {
+    /// Who may use it. Those for the owner change something, and are posted to.
+    fn least(self) -> Caller {
         match self {
-            Self::Status | Self::Log => false,
-            Self::Reload | Self::Reset => true,
+            Self::Healthz | Self::Readyz | Self::Metrics => Caller::Network,
+            Self::Status | Self::Log => Caller::Onlooker,
+            Self::Reload | Self::Reset => Caller::Owner,
         }
+    }
+
+    /// Whether it is there for this caller, who may still not be the one to use it.
+    fn is_shown_to(self, caller: Caller) -> bool {
+        caller > Caller::Network || self.least() == Caller::Network
     }
 }
 
@@ -62,6 +84,9 @@ pub(super) async fn respond(
     let questions = &sources.questions;
     match permit(request.method(), request.uri().path(), caller) {
         Err(Refusal { status, text }) => refuse(status, &text),
+        Ok(Endpoint::Healthz) => health::alive(questions).await,
+        Ok(Endpoint::Readyz) => health::ready(questions).await,
+        Ok(Endpoint::Metrics) => metrics::respond(request.headers(), sources).await,
         Ok(Endpoint::Status) => match ask(questions, Question::Status).await {
             Some(status) => json(&status),
             None => stopping(),
@@ -84,21 +109,25 @@ fn permit(method: &Method, path: &str, caller: Caller) -> Result<Endpoint, Refus
         status,
         text: text.to_owned(),
     };
-    let Some(endpoint) = Endpoint::ALL.into_iter().find(|e| e.path() == path) else {
-        let paths = Endpoint::ALL.map(Endpoint::path).join(", ");
-        let text = format!("there are {paths}");
+    let shown: Vec<Endpoint> = Endpoint::ALL
+        .into_iter()
+        .filter(|endpoint| endpoint.is_shown_to(caller))
+        .collect();
+    let Some(&endpoint) = shown.iter().find(|endpoint| endpoint.path() == path) else {
+        let paths: Vec<&str> = shown.iter().map(|endpoint| endpoint.path()).collect();
+        let text = format!("there are {}", paths.join(", "));
         return Err(refusal(StatusCode::NOT_FOUND, &text));
     };
-    match (endpoint.changes(), method, caller) {
-        (false, &Method::GET | &Method::HEAD, _) | (true, &Method::POST, Caller::Owner) => {
-            Ok(endpoint)
-        }
-        (true, &Method::POST, Caller::Onlooker) => Err(refusal(
+    let changes = endpoint.least() == Caller::Owner;
+    match (changes, method) {
+        (false, &Method::GET | &Method::HEAD) => Ok(endpoint),
+        (false, _) => Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "GET only")),
+        (true, &Method::POST) if caller == Caller::Owner => Ok(endpoint),
+        (true, &Method::POST) => Err(refusal(
             StatusCode::FORBIDDEN,
             "only root and the user that nri-host runs as may do this",
         )),
-        (false, ..) => Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "GET only")),
-        (true, ..) => Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "POST only")),
+        (true, _) => Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "POST only")),
     }
 }
 
@@ -129,5 +158,22 @@ mod tests {
         let reset = |caller| status(&Method::POST, "/reset", caller);
         assert_eq!(reset(Caller::Owner), Ok(Endpoint::Reset));
         assert_eq!(reset(Caller::Onlooker), Err(StatusCode::FORBIDDEN));
+    }
+
+    #[test]
+    fn over_the_network_there_are_metrics_and_health_and_nothing_else() {
+        for endpoint in Endpoint::ALL {
+            let public = matches!(endpoint.path(), "/healthz" | "/readyz" | "/metrics");
+            let got = status(&Method::GET, endpoint.path(), Caller::Network);
+            let expected = match public {
+                true => Ok(endpoint),
+                false => Err(StatusCode::NOT_FOUND),
+            };
+            assert_eq!(got, expected);
+            for method in [Method::POST, Method::PUT, Method::DELETE] {
+                let refused = status(&method, endpoint.path(), Caller::Network);
+                assert!(refused.is_err(), "{method} {}", endpoint.path());
+            }
+        }
     }
 }

@@ -1,5 +1,4 @@
-//! The daemon's side of the admin socket, `nri-host.sock` in the runtime folder, for root alone: it
-//! speaks HTTP/1.1, within limits.
+//! The daemon's side of the admin socket, `nri-host.sock` in the runtime folder, for root alone.
 
 use std::convert::Infallible;
 use std::fs::{self, File};
@@ -7,32 +6,21 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::socket::{self as net, AddressFamily, Backlog, SockFlag, SockType, UnixAddr};
 use nix::unistd::Uid;
 use thiserror::Error;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 pub use super::answer::Sources;
-use super::router::{Caller, respond, takes_long};
+use super::router::Caller;
+use super::server::{self, Listener};
 use crate::config::HostConfig;
 
 /// Whoever holds the lock on this file in the runtime folder is the host.
 const LOCK_NAME: &str = "nri-host.lock";
-/// How long a connection may last, and an answer may take.
-pub(super) const LIMIT: Duration = Duration::from_secs(5);
-/// The same where the answer is to wait for something to be done.
-pub(super) const LONG_LIMIT: Duration = Duration::from_secs(180);
-/// Connections at the same time; further ones wait in the kernel's queue.
-const MAX_CONNECTIONS: usize = 16;
 
 /// Why there is no admin socket.
 #[derive(Debug, Error)]
@@ -103,51 +91,21 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     UnixListener::from_std(socket.into())
 }
 
-/// Serves the socket for ever. Once nobody takes questions any more, it says that the host is
-/// stopping.
+/// Serves the socket for ever.
 pub async fn serve(socket: AdminSocket, sources: Sources) -> Infallible {
-    let mut connections = JoinSet::new();
-    loop {
-        let accepting = connections.len() < MAX_CONNECTIONS;
-        tokio::select! {
-            accepted = socket.listener.accept(), if accepting => match accepted {
-                Ok((stream, _)) => {
-                    connections.spawn(serve_connection(stream, sources.clone()));
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "the admin socket does not accept");
-                    // Out of descriptors, most likely: give others time to close some.
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-            },
-            Some(_) = connections.join_next() => {}
-        }
-    }
+    server::serve(&socket.listener, &sources).await
 }
 
-async fn serve_connection(stream: UnixStream, sources: Sources) {
-    let caller = match stream.peer_cred() {
-        Ok(peer) => caller(peer.uid(), Uid::effective().as_raw()),
-        Err(_) => Caller::Onlooker,
-    };
-    let long = AtomicBool::new(false);
-    let service = service_fn(|request| {
-        let sources = sources.clone();
-        long.fetch_or(takes_long(&request, caller), Ordering::Relaxed);
-        async move { Ok::<_, Infallible>(respond(request, caller, &sources).await) }
-    });
-    let connection = hyper::server::conn::http1::Builder::new()
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    let mut ended = timeout(LIMIT, &mut connection).await;
-    if ended.is_err() && long.load(Ordering::Relaxed) {
-        ended = timeout(LONG_LIMIT, &mut connection).await;
-    }
-    match ended {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "admin connection"),
-        Err(_) => tracing::debug!("admin connection took too long"),
+impl Listener for UnixListener {
+    type Stream = UnixStream;
+
+    async fn accept(&self) -> io::Result<(UnixStream, Caller)> {
+        let (stream, _) = UnixListener::accept(self).await?;
+        let caller = match stream.peer_cred() {
+            Ok(peer) => caller(peer.uid(), Uid::effective().as_raw()),
+            Err(_) => Caller::Onlooker,
+        };
+        Ok((stream, caller))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::config::{nearest, plugin_name};
 use crate::supervisor::{Absent, Member};
 
 /// What `status --json` prints.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Status {
     /// Version of the host.
     pub version: String,
@@ -59,6 +59,40 @@ pub enum RuntimeState {
     WrongRuntime,
     /// It cannot be connected to for another reason.
     Failed,
+}
+
+impl RuntimeState {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Waiting,
+        Self::Connected,
+        Self::Missing,
+        Self::NotASocket,
+        Self::Refused,
+        Self::Busy,
+        Self::Denied,
+        Self::PathTooLong,
+        Self::Exhausted,
+        Self::WrongRuntime,
+        Self::Failed,
+    ];
+
+    /// As in the JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Connected => "connected",
+            Self::Missing => "missing",
+            Self::NotASocket => "not-a-socket",
+            Self::Refused => "refused",
+            Self::Busy => "busy",
+            Self::Denied => "denied",
+            Self::PathTooLong => "path-too-long",
+            Self::Exhausted => "exhausted",
+            Self::WrongRuntime => "wrong-runtime",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// The container runtime, as far as it is known.
@@ -217,7 +251,7 @@ impl ComponentStatus {
             .served()
             .and_then(|s| s.session.progress().configured);
         let library = member.seat.library();
-        let counts = member.seat.counters.counts();
+        let counts = member.seat.counters.counts(member.seat.methods());
         let quarantined_until = member
             .kept_out()
             .map(|(_, until)| until)

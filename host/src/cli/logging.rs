@@ -3,7 +3,7 @@
 use std::io::{self, Write, stderr};
 
 use tracing::level_filters::LevelFilter;
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::fmt::writer::MakeWriterExt as _;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -35,6 +35,7 @@ impl Write for FromOwnThread {
 #[derive(Debug)]
 pub(super) struct Log {
     level: reload::Handle<LevelFilter, Registry>,
+    dropped_lines: ErrorCounter,
     _writer: WorkerGuard,
 }
 
@@ -48,6 +49,7 @@ impl Log {
         let (writer, guard) = NonBlockingBuilder::default()
             .buffered_lines_limit(MAX_WAITING_LINES)
             .finish(FromOwnThread);
+        let dropped_lines = writer.error_counter();
         let (filter, handle) = reload::Layer::new(level);
         let lines = fmt::layer()
             .with_writer(writer.with_filter(|event| event.target() != thread_locals::UNWRITTEN))
@@ -61,8 +63,14 @@ impl Log {
         thread_locals::make();
         Self {
             level: handle,
+            dropped_lines,
             _writer: guard,
         }
+    }
+
+    /// Lines that were dropped, as nobody took them in time.
+    pub(super) fn dropped_lines(&self) -> ErrorCounter {
+        self.dropped_lines.clone()
     }
 
     /// Changes what is logged.

@@ -1,7 +1,9 @@
 //! `nri-host run`
 
+use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
@@ -10,7 +12,8 @@ use super::CommonArgs;
 use super::logging::Log;
 use crate::admin::log::LogLines;
 use crate::admin::notify::ServiceManager;
-use crate::admin::socket::{self, Sources};
+use crate::admin::socket::{self, AdminSocket, Sources};
+use crate::admin::tcp;
 use crate::chain;
 use crate::component::load::{Libraries, Probe};
 use crate::component::watchdog::Watchdog;
@@ -43,7 +46,14 @@ pub(super) fn run(common: &CommonArgs) -> ExitReason {
         read: Arc::new(move || again.load()),
         set_log: log.level_setter(),
     };
-    match serve(config, &loaded.broken, files, lines) {
+    let (questions, asked) = mpsc::channel(MAX_QUESTIONS);
+    let sources = Sources {
+        questions,
+        log: lines,
+        dropped_lines: log.dropped_lines(),
+        started: SystemTime::now(),
+    };
+    match serve(config, &loaded.broken, files, sources, asked) {
         Ok(reason) => reason,
         Err(error) => {
             tracing::error!("{}", chain(&*error));
@@ -56,20 +66,21 @@ fn serve(
     config: Config,
     broken: &[BrokenComponent],
     files: Files,
-    log: LogLines,
+    sources: Sources,
+    asked: mpsc::Receiver<Question>,
 ) -> Result<ExitReason, Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
         let stop = stop_signal()?;
-        let (questions, asked) = mpsc::channel(MAX_QUESTIONS);
         spare_from_signals()?;
-        reload_on_hangup(questions.clone())?;
+        reload_on_hangup(sources.questions.clone())?;
         let admin = socket::bind(&config.host)?;
         let history = crash::begin(&config.host.state_dir)?;
         let means = means(&config)?;
         let socket = config.runtime.socket.clone();
+        let metrics = config.host.metrics_listen;
         let service = ServiceManager::from_environment();
         let supervisor = Supervisor::start(config, broken, means, files, service, history)?;
         tracing::info!(
@@ -80,7 +91,7 @@ fn serve(
         );
         let ended = tokio::select! {
             ended = supervisor.run(asked, stop) => ended,
-            never = socket::serve(admin, Sources { questions, log }) => match never {},
+            never = answer(admin, metrics, sources) => match never {},
         };
         let reason = match ended {
             Ended::Asked => ExitReason::Done,
@@ -99,6 +110,17 @@ fn means(config: &Config) -> std::io::Result<Means> {
         watchdog: Watchdog::start()?,
         notice: Arc::new(Notify::new()),
     })
+}
+
+/// Answers on the admin socket, and over TCP where that is wanted.
+async fn answer(admin: AdminSocket, metrics: Option<SocketAddr>, sources: Sources) -> Infallible {
+    let Some(address) = metrics else {
+        return socket::serve(admin, sources).await;
+    };
+    tokio::select! {
+        never = socket::serve(admin, sources.clone()) => never,
+        never = tcp::serve(address, sources) => never,
+    }
 }
 
 /// SIGTERM or SIGINT; a second one ends the process at once.

@@ -133,7 +133,7 @@ impl FailureCounts {
 pub struct Counts {
     /// See [`Counters`].
     pub calls: u64,
-    /// The calls by method, as far as there were any.
+    /// The calls by method, for those that it handles.
     pub calls_by_method: BTreeMap<String, u64>,
     /// See [`Counters`].
     pub rejections: u64,
@@ -162,16 +162,16 @@ pub struct Counts {
 }
 
 impl Counters {
-    /// All numbers now.
-    pub fn counts(&self) -> Counts {
+    /// All numbers now. `methods`: those that the component handles, as [`Method::bit`]s.
+    pub fn counts(&self, methods: u64) -> Counts {
         let failures = self.failures.counts();
         let calls = |&method: &Method| (method.name().to_owned(), self.calls.of(method));
         Counts {
             calls: self.calls.total(),
             calls_by_method: Method::ALL
                 .iter()
+                .filter(|method| methods & method.bit() != 0 || self.calls.of(**method) > 0)
                 .map(calls)
-                .filter(|(_, calls)| *calls > 0)
                 .collect(),
             rejections: self.rejections.get(),
             failures: failures.total(),

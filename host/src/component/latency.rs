@@ -89,6 +89,11 @@ impl Durations {
             .map(|(chunk, bits)| (Duration::from_micros(1 << bits), chunk.iter().sum()))
     }
 
+    /// How many are longer than the last step.
+    pub fn past_all_doublings(&self) -> u64 {
+        self.buckets.get(LAST).copied().unwrap_or(0)
+    }
+
     /// The figures for people; `None` before the first call.
     pub fn latency(&self) -> Option<Latency> {
         let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
@@ -194,6 +199,7 @@ mod tests {
         assert_eq!(durations.count(), 5);
         let steps: Vec<_> = durations.by_doubling().filter(|step| step.1 > 0).collect();
         assert_eq!(steps, [(us(4), 1), (us(16), 1), (us(32), 2)]);
+        assert_eq!(durations.past_all_doublings(), 1);
         let last = durations.by_doubling().last();
         assert_eq!(last, Some((us(1 << BITS), 0)));
     }

@@ -111,6 +111,7 @@ struct Counters {
     sent: Counter,
     failed: Counter,
     dropped: Counter,
+    refused: Counter,
 }
 
 /// What is counted of a component's updates, in requests since the host started.
@@ -124,6 +125,10 @@ pub struct UpdateCounts {
     pub failed: u64,
     /// Never sent: there was nothing in them, or their instance ended.
     pub dropped: u64,
+    /// Not taken, as too many waited.
+    pub refused: u64,
+    /// Taken, and not answered by the runtime yet.
+    pub waiting: usize,
 }
 
 impl Outbox {
@@ -153,6 +158,8 @@ impl Outbox {
             sent: self.counters.sent.get(),
             failed: self.counters.failed.get(),
             dropped: self.counters.dropped.get(),
+            refused: self.counters.refused.get(),
+            waiting: self.lock().unanswered(),
         }
     }
 
@@ -176,6 +183,7 @@ impl Outbox {
             || inner.unanswered() + inner.results.len() >= most
             || inner.queued_bytes + bytes > MAX_WAITING_BYTES
         {
+            self.counters.refused.add_one();
             return Err(Full);
         }
         self.counters.queued.add_one();

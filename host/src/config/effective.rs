@@ -119,7 +119,11 @@ impl Effective {
         let exempt = array(config.fail_exempt_namespaces.iter().map(|name| text(name)));
         keys.value("fail_exempt_namespaces", exempt)?;
         let log = text(&config.log.to_string());
-        keys.given("log", log, self.sources.overrides.log.as_ref())
+        keys.given("log", log, self.sources.overrides.log.as_ref())?;
+        let metrics = config
+            .metrics_listen
+            .map(|address| text(&address.to_string()));
+        keys.optional("metrics_listen", metrics)
     }
 
     fn table<'a, 'f>(

@@ -5,12 +5,13 @@ pub(super) const MAIN: [&str; 3] = ["runtime", "host", "component"];
 /// `[runtime]`
 pub(super) const RUNTIME: [&str; 3] = ["socket", "expect_runtime", "handshake_timeout"];
 /// `[host]`
-pub(super) const HOST: [&str; 5] = [
+pub(super) const HOST: [&str; 6] = [
     "component_dirs",
     "runtime_dir",
     "state_dir",
     "fail_exempt_namespaces",
     "log",
+    "metrics_listen",
 ];
 /// `[[component]]`
 pub(super) const COMPONENT: [&str; 12] = [

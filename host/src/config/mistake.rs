@@ -203,6 +203,14 @@ pub enum Problem {
         /// What was found.
         found: String,
     },
+    /// The text is not an address with a port.
+    #[error(
+        "{found:?} is not an IP address and a port (expected for example \"127.0.0.1:9411\" or \"[::1]:9411\")"
+    )]
+    BadSocketAddress {
+        /// What was found.
+        found: String,
+    },
     /// The duration is too short or too long to be meant.
     #[error("{found:?} is out of range (expected 1ms to 1h)")]
     DurationRange {

@@ -1,5 +1,6 @@
 //! Reads the keys of one table, noting each mistake and going on.
 
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -140,6 +141,14 @@ impl<'a> Reader<'a> {
     pub(super) fn duration(&mut self, key: &str) -> Option<Duration> {
         let text = self.string(key, "a duration in quotes, such as \"500ms\" or \"2s\"")?;
         self.accept(key, duration::parse(text))
+    }
+
+    pub(super) fn socket_address(&mut self, key: &str) -> Option<SocketAddr> {
+        let text = self.string(key, "an address and a port in quotes")?;
+        let found = || Problem::BadSocketAddress {
+            found: text.to_owned(),
+        };
+        self.accept(key, text.parse().map_err(|_| found()))
     }
 
     pub(super) fn table(&mut self, key: &str) -> Option<&'a Table> {

@@ -136,6 +136,11 @@ text!(
     "pattern": "^(/.*|[^/]+)$"
 );
 text!(
+    /// An IP address and a port.
+    SocketAddressText,
+    "pattern": "^([0-9.]+|\\[[0-9A-Fa-f:.]+\\]):[0-9]{1,5}$"
+);
+text!(
     /// How much is logged.
     LogLevel,
     "enum": LOG_LEVELS

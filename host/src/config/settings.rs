@@ -1,6 +1,7 @@
 //! The configuration after validation: what the rest of the host works with.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,7 +10,9 @@ use tracing::level_filters::LevelFilter;
 
 use super::origin::{Location, Origin};
 #[cfg(feature = "schema")]
-use super::schema::{AbsolutePath, ComponentName, DurationText, LibraryName, LogLevel};
+use super::schema::{
+    AbsolutePath, ComponentName, DurationText, LibraryName, LogLevel, SocketAddressText,
+};
 
 /// Where the main file is looked for when neither a flag nor the environment names one.
 pub const DEFAULT_CONFIG_FILE: &str = "/etc/nri-host/nri-host.toml";
@@ -110,6 +113,9 @@ pub struct HostConfig {
     /// The most talkative level that is logged.
     #[cfg_attr(feature = "schema", schemars(with = "LogLevel"))]
     pub log: LevelFilter,
+    /// Where metrics and health are served over TCP, if they are.
+    #[cfg_attr(feature = "schema", schemars(with = "SocketAddressText"))]
+    pub metrics_listen: Option<SocketAddr>,
 }
 
 impl HostConfig {
@@ -127,6 +133,7 @@ impl Default for HostConfig {
             state_dir: DEFAULT_STATE_DIR.into(),
             fail_exempt_namespaces: vec![DEFAULT_FAIL_EXEMPT_NAMESPACE.to_owned()],
             log: DEFAULT_LOG,
+            metrics_listen: None,
         }
     }
 }

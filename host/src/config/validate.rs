@@ -156,6 +156,7 @@ fn host(
         config.log = reader
             .word("log", &LOG_LEVELS, &LOG_FILTERS)
             .unwrap_or(config.log);
+        config.metrics_listen = reader.socket_address("metrics_listen");
     }
     config.log = overrides.log.map_or(config.log, |log| log.value);
     (config, dirs_known)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::RETRY;
 use super::backoff::Backoff;
 use super::member::{CREATE_LIMIT, Member};
-use super::stuck::{Look, STUCK_LIMIT};
+use super::stuck::{Look, STUCK_LIMIT, is_stuck};
 use crate::component::inspect::{Digest, inspect};
 use crate::config::{ComponentConfig, OnStuck, QuarantineConfig};
 use crate::crash::{Crash, History, KeptOut, fingerprint, seconds};
@@ -153,6 +153,12 @@ impl Member {
             }
         }
         None
+    }
+
+    /// The component is stuck, and the host is to be started anew for that.
+    pub(super) fn wants_restart(&self, now: Instant) -> bool {
+        self.config.on_stuck == OnStuck::RestartHost
+            && is_stuck(&self.seat.condition(), self.seat.since(), now)
     }
 
     fn stuck_in(&self, step: &str) -> Crash {

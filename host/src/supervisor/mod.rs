@@ -59,6 +59,8 @@ const RETRY: Duration = Duration::from_millis(100);
 pub enum Question {
     /// How is everything?
     Status(oneshot::Sender<Status>),
+    /// Which components are stuck and want the host to be started anew for it?
+    Stuck(oneshot::Sender<Vec<String>>),
     /// Forget what keeps this component from being called.
     Reset {
         /// Its name, alone or with its index before it.
@@ -305,9 +307,18 @@ impl Supervisor {
         // Who asked may have gone.
         match question {
             Question::Status(to) => drop(to.send(self.status())),
+            Question::Stuck(to) => drop(to.send(self.stuck(Instant::now()))),
             Question::Reset { name, to } => drop(to.send(self.reset(&name))),
             Question::Reload(asker) => self.reload.want(asker),
         }
+    }
+
+    fn stuck(&self, now: Instant) -> Vec<String> {
+        let stuck = self
+            .members
+            .iter()
+            .filter(|member| member.wants_restart(now));
+        stuck.map(|member| member.plugin().to_owned()).collect()
     }
 
     fn status(&self) -> Status {

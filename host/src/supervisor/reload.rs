@@ -262,6 +262,7 @@ impl Supervisor {
             state_dir,
             fail_exempt_namespaces,
             log,
+            metrics_listen,
         } = &config.host;
         let Config { runtime, host, .. } = &mut self.config;
         runtime.expect_runtime.clone_from(expect_runtime);
@@ -278,6 +279,10 @@ impl Supervisor {
             ("runtime.socket", *socket != runtime.socket),
             ("host.runtime_dir", *runtime_dir != host.runtime_dir),
             ("host.state_dir", *state_dir != host.state_dir),
+            (
+                "host.metrics_listen",
+                *metrics_listen != host.metrics_listen,
+            ),
         ]
         .into_iter()
         .filter(|(_, differs)| *differs)

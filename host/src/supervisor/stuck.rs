@@ -27,14 +27,8 @@ pub(super) enum Look {
 impl StuckWatch {
     /// Looks at a component that has been in this condition since then.
     pub(super) fn look(&mut self, condition: &Condition, since: Instant, now: Instant) -> Look {
-        let step = match condition {
-            Condition::Constructing => "the constructors of its library",
-            Condition::Creating => "create",
-            Condition::Away(Absence::Call(method)) => method.name(),
-            Condition::Away(Absence::UpdateResult) => "update_result",
-            // It said that it is dead, and is made anew.
-            Condition::Away(Absence::Creation) => "destroy or create",
-            _ => return Look::NothingNew,
+        let Some(step) = step(condition) else {
+            return Look::NothingNew;
         };
         let limit = since + STUCK_LIMIT;
         if now < limit {
@@ -45,6 +39,24 @@ impl StuckWatch {
         }
         Look::Stuck(step)
     }
+}
+
+/// Whether a component is stuck that has been in this condition since then.
+pub(super) fn is_stuck(condition: &Condition, since: Instant, now: Instant) -> bool {
+    step(condition).is_some() && now >= since + STUCK_LIMIT
+}
+
+/// What a component is in, if it can get stuck in it.
+fn step(condition: &Condition) -> Option<&'static str> {
+    Some(match condition {
+        Condition::Constructing => "the constructors of its library",
+        Condition::Creating => "create",
+        Condition::Away(Absence::Call(method)) => method.name(),
+        Condition::Away(Absence::UpdateResult) => "update_result",
+        // It said that it is dead, and is made anew.
+        Condition::Away(Absence::Creation) => "destroy or create",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -60,6 +72,7 @@ mod tests {
         let mut watch = StuckWatch::default();
         let away = Condition::Away(Absence::Call(Method::CreateContainer));
         assert_eq!(watch.look(&away, since, since), Look::Away(limit));
+        assert!(!is_stuck(&away, since, since) && is_stuck(&away, since, limit));
         assert_eq!(
             watch.look(&away, since, limit),
             Look::Stuck("CreateContainer")
@@ -92,6 +105,7 @@ mod tests {
         ] {
             let mut watch = StuckWatch::default();
             assert_eq!(watch.look(&condition, since, late), Look::NothingNew);
+            assert!(!is_stuck(&condition, since, late));
         }
     }
 }

@@ -77,6 +77,7 @@ fn every_key_is_shown_with_its_origin() {
             "state_dir = \"/var/lib/nri-host\" # default",
             "fail_exempt_namespaces = [\"kube-system\"] # default",
             "log = \"debug\" # --log",
+            "#metrics_listen = # not set",
             "",
             "[[component]] # nri-host.toml:7",
             "name = \"a\" # nri-host.toml:8",

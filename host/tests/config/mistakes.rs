@@ -83,6 +83,28 @@ confg = {}
 }
 
 #[test]
+fn metrics_are_listened_for_at_an_address_with_a_port_and_no_name() {
+    for text in ["9411", "127.0.0.1", "localhost:9411", "127.0.0.1:99999", ""] {
+        let files = Files::new(&format!("[host]\nmetrics_listen = \"{text}\"\n"));
+        assert_eq!(
+            files.mistakes(),
+            [format!(
+                "nri-host.toml:2: metrics_listen: {text:?} is not an IP address and a port \
+                 (expected for example \"127.0.0.1:9411\" or \"[::1]:9411\")"
+            )]
+        );
+    }
+    for text in ["127.0.0.1:9411", "[::1]:9411"] {
+        let files = Files::new(&format!("[host]\nmetrics_listen = \"{text}\"\n"));
+        let listen = files.config().host.metrics_listen;
+        assert_eq!(
+            listen.map(|address| address.to_string()).as_deref(),
+            Some(text)
+        );
+    }
+}
+
+#[test]
 fn mistakes_in_the_quarantine_are_told_by_their_own_key() {
     let files = with_components(&format!(
         "{A}on_stuck = \"restart\"\n[component.quarantine]\nfailures = 101\nwindow = \"2h\"\n\
@@ -336,7 +358,7 @@ fn odd_keys_cannot_write_to_the_terminal() {
         files.mistakes(),
         [
             "nri-host.toml:2: \\u{1b}[31m: unknown key (expected one of component_dirs, \
-             runtime_dir, state_dir, fail_exempt_namespaces, log)"
+             runtime_dir, state_dir, fail_exempt_namespaces, log, metrics_listen)"
         ]
     );
 }

@@ -34,8 +34,9 @@ fn the_values_in_it_are_the_defaults() {
     files.write("lib/libnri_device_injector.so", "");
     let mut config = files.config();
     config.host.component_dirs = HostConfig::default().component_dirs;
+    // These have no default.
+    assert!(config.host.metrics_listen.take().is_some());
     assert_eq!(config.host, HostConfig::default());
-    // It has no default.
     assert!(config.runtime.expect_runtime.take().is_some());
     assert_eq!(config.runtime, RuntimeConfig::default());
 

@@ -101,6 +101,7 @@ impl Release {
             path,
             version: &format!("v{}", self.version),
             has_c: false,
+            tags: &[],
         };
         go::build_published(&format!("containerd-{}", self.version), module, &COMMANDS)
     }
@@ -112,6 +113,7 @@ pub(super) fn crictl() -> Result<PathBuf> {
         path: "sigs.k8s.io/cri-tools",
         version: CRICTL_VERSION,
         has_c: false,
+        tags: &[],
     };
     let folder = go::build_published(&format!("crictl-{CRICTL_VERSION}"), module, &["cmd/crictl"])?;
     Ok(folder.join("crictl"))
@@ -123,6 +125,7 @@ pub(super) fn new_runc() -> Result<PathBuf> {
         path: "github.com/opencontainers/runc",
         version: NEW_RUNC_VERSION,
         has_c: true,
+        tags: &[],
     };
     go::build_published(&format!("runc-{NEW_RUNC_VERSION}"), module, &[""])
 }

@@ -14,6 +14,7 @@
 
 mod command;
 mod config;
+pub mod http;
 mod process;
 mod reload;
 mod resources;

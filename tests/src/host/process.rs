@@ -10,8 +10,6 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio::time::sleep;
 
@@ -166,18 +164,10 @@ impl Host {
     ///
     /// When the socket cannot be reached or answers anything but a status.
     pub async fn status_from_socket(&self) -> Result<Status> {
-        let answer = patiently("an answer on the admin socket", async {
-            let mut socket = UnixStream::connect(self.admin_socket()).await?;
-            let request = "GET /status HTTP/1.1\r\nHost: nri-host\r\nConnection: close\r\n\r\n";
-            socket.write_all(request.as_bytes()).await?;
-            let mut answer = String::new();
-            socket.read_to_string(&mut answer).await?;
-            anyhow::Ok(answer)
-        })
-        .await??;
-        let (head, body) = answer.split_once("\r\n\r\n").context("no HTTP answer")?;
-        ensure!(head.starts_with("HTTP/1.1 200 "), "admin socket: {head}");
-        serde_json::from_str(body).with_context(|| format!("cannot read the status: {body}"))
+        let answer = self.ask("GET", "/status", "").await?;
+        ensure!(answer.status == 200, "admin socket: {answer:?}");
+        let body = answer.body;
+        serde_json::from_str(&body).with_context(|| format!("cannot read the status: {body}"))
     }
 
     /// Waits until the status is as wanted, and returns it.

@@ -15,6 +15,7 @@ mod creation;
 mod cut;
 mod deadlines;
 mod dialects;
+mod endpoints;
 mod environment;
 mod figures;
 mod framing;

@@ -31,6 +31,18 @@ pub enum State {
 }
 
 impl State {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Waiting,
+        Self::Handshaking,
+        Self::Active,
+        Self::Unsynced,
+        Self::Overdue,
+        Self::Quarantined,
+        Self::Failed,
+        Self::Disabled,
+    ];
+
     /// As in the JSON.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,0 +1,5 @@
+//! What the host gives to Prometheus, read by Prometheus' own code.
+
+mod alerts;
+mod metrics;
+mod scene;
