@@ -17,6 +17,17 @@ pub enum Step {
     Activate,
 }
 
+impl Step {
+    /// Every step, in the order in which they come.
+    pub const ALL: [Self; 5] = [
+        Self::Read,
+        Self::Register,
+        Self::Configure,
+        Self::Synchronize,
+        Self::Activate,
+    ];
+}
+
 /// Something that goes wrong before a step of the handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {

@@ -86,7 +86,7 @@ async fn other_components_serve_while_one_hangs() -> Result<()> {
     )
     .set("timeout", "2s");
     let scene = Scene::new(subject).await?;
-    let hanging = scene.plugin.create_container(&scene.pod, &scene.container);
+    let hanging = scene.create_container();
     let others = async {
         for _ in 0..10 {
             scene.bystander_is_unaware().await?;
@@ -108,10 +108,7 @@ async fn the_answer_comes_before_the_runtime_gives_up_whatever_the_component_may
     let subject = Component::faulty(SUBJECT, 10, config).set("timeout", "1h");
     let runtime = FakeRuntime::builder(Profile::newest()).request_timeout(Duration::from_secs(2));
     let scene = Scene::with(runtime, subject).await?;
-    let reply = scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    let reply = scene.create_container().await?;
     // Nine tenths of the two seconds that the call had.
     assert!(
         reply.took >= Duration::from_millis(1800),
@@ -134,10 +131,7 @@ async fn a_late_answer_is_never_taken_for_another_call() -> Result<()> {
     let config = json!({ "methods": ["CreateContainer", "StopContainer"], "on": on });
     let subject = Component::faulty(SUBJECT, 10, config).set("timeout", "100ms");
     let scene = Scene::new(subject).await?;
-    let late = scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    let late = scene.create_container().await?;
     assert_eq!(late.message, Default::default());
     Gate(&gate).open();
     scene.host.wait_state(SUBJECT, State::Active).await?;
@@ -158,10 +152,7 @@ async fn a_component_with_state_is_brought_in_step_by_one_reconnect_after_a_late
     let config = json!({ "on": on, "record": record.path() });
     let subject = Component::faulty(SUBJECT, 10, config).set("timeout", "100ms");
     let scene = Scene::new(subject).await?;
-    scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    scene.create_container().await?;
     Gate(&gate).open();
     let again = scene.runtime.reconnected(&scene.plugin).await?;
     assert_eq!(record.calls_of("Synchronize").len(), 2);

@@ -153,10 +153,7 @@ async fn unknown_methods_and_services_are_unimplemented() -> Result<()> {
             "{error:?}"
         );
     }
-    scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    scene.create_container().await?;
     Ok(())
 }
 
@@ -193,10 +190,7 @@ async fn requests_that_are_no_protobuf_are_an_error_and_not_the_component_s_affa
         assert!(error.status().is_some(), "{method}: {error:?}");
         assert!(scene.plugin.is_connected());
     }
-    scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    scene.create_container().await?;
     scene.bystander_is_unaware().await
 }
 

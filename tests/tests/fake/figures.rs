@@ -19,10 +19,7 @@ async fn calls_are_counted_by_method_failures_by_kind_and_times_by_length() -> R
     let subject = Component::faulty(SUBJECT, 10, config).never_quarantined();
     let scene = Scene::new(subject).await?;
     for _ in 0..3 {
-        scene
-            .plugin
-            .create_container(&scene.pod, &scene.container)
-            .await?;
+        scene.create_container().await?;
     }
     scene.plugin.run_pod(&scene.pod).await?;
     scene.plugin.stop_pod(&scene.pod).await?;

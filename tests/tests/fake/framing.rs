@@ -79,10 +79,7 @@ async fn requests_cut_at_every_offset_are_read() -> Result<()> {
         Cut::Trickle(7),
     ] {
         scene.plugin.set_cut(cut);
-        scene
-            .plugin
-            .create_container(&scene.pod, &scene.container)
-            .await?;
+        scene.create_container().await?;
     }
     Ok(())
 }
@@ -92,10 +89,7 @@ async fn a_handshake_cut_into_single_bytes_succeeds() -> Result<()> {
     for cut in [Cut::Every(1), Cut::Trickle(1)] {
         let builder = FakeRuntime::builder(Profile::newest()).cut(cut);
         let scene = Scene::with(builder, Component::faulty(SUBJECT, 10, json!({}))).await?;
-        scene
-            .plugin
-            .create_container(&scene.pod, &scene.container)
-            .await?;
+        scene.create_container().await?;
     }
     Ok(())
 }
@@ -111,10 +105,7 @@ async fn unknown_streams_and_empty_frames_are_ignored() -> Result<()> {
         frame(2, b""),
     ] {
         scene.plugin.send_raw(noise);
-        scene
-            .plugin
-            .create_container(&scene.pod, &scene.container)
-            .await?;
+        scene.create_container().await?;
     }
     Ok(())
 }
@@ -126,10 +117,7 @@ async fn messages_of_an_unknown_type_are_ignored() -> Result<()> {
         for kind in [0, 3, 0x7F, 0xFF] {
             let message = [&[0, 0, 0, 2, 0, 0, 0, 99, kind, 0][..], b"??"].concat();
             scene.plugin.send_raw(frame(stream, &message));
-            scene
-                .plugin
-                .create_container(&scene.pod, &scene.container)
-                .await?;
+            scene.create_container().await?;
         }
     }
     scene.bystander_is_unaware().await
@@ -143,10 +131,7 @@ async fn a_flood_of_answers_that_nobody_waits_for_holds_up_no_request() -> Resul
     let flood = frame(2, &answer).repeat(100);
     for _ in 0..20 {
         scene.plugin.send_raw(flood.clone());
-        scene
-            .plugin
-            .create_container(&scene.pod, &scene.container)
-            .await?;
+        scene.create_container().await?;
     }
     let grown = scene
         .host
@@ -165,10 +150,7 @@ async fn an_answer_that_nobody_waits_for_is_ignored() -> Result<()> {
     let scene = undisturbed().await?;
     let empty_response = [0, 0, 0, 0, 0, 0, 0, 99, 2, 0];
     scene.plugin.send_raw(frame(2, &empty_response));
-    scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    scene.create_container().await?;
     Ok(())
 }
 
@@ -200,10 +182,7 @@ async fn a_request_above_the_limit_is_skipped_and_the_next_one_served() -> Resul
     scene
         .plugin
         .send_raw([frame(1, &header), frame(1, &body)].concat());
-    scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    scene.create_container().await?;
     Ok(())
 }
 
@@ -259,10 +238,7 @@ async fn each_message_of_the_host_takes_two_frames_at_most() -> Result<()> {
     };
     // RegisterPlugin, and the answers to Configure and Synchronize.
     assert_eq!(count(&scene), 3);
-    scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    scene.create_container().await?;
     assert_eq!(count(&scene), 4);
     Ok(())
 }

@@ -35,13 +35,7 @@ async fn the_registration_may_be_answered_before_or_after_configure() -> Result<
 
 #[tokio::test]
 async fn a_held_handshake_is_waited_for() -> Result<()> {
-    for step in [
-        Step::Read,
-        Step::Register,
-        Step::Configure,
-        Step::Synchronize,
-        Step::Activate,
-    ] {
+    for step in Step::ALL {
         let builder = FakeRuntime::builder(Profile::newest()).fault(Fault::Hold(step));
         let mut runtime = builder.build()?;
         runtime.listen()?;

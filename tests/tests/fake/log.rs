@@ -21,10 +21,7 @@ fn failing() -> Component {
 async fn failed_once() -> Result<Scene> {
     let scene = Scene::new(failing()).await?;
     scene.host.wait_state(SUBJECT, State::Active).await?;
-    scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    scene.create_container().await?;
     scene.host.logged("out of tape").await?;
     Ok(scene)
 }

@@ -43,10 +43,7 @@ async fn a_runtime_that_takes_no_more_answers_is_connected_to_anew() -> Result<(
 async fn after_shutdown_without_an_end_the_session_serves_on() -> Result<()> {
     let scene = Scene::new(Component::faulty(SUBJECT, 10, json!({}))).await?;
     scene.plugin.shutdown().await?;
-    scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    scene.create_container().await?;
     let subject = scene.host.wait_state(SUBJECT, State::Active).await?;
     assert_eq!(subject.count("sessions"), Some(1));
     Ok(())

@@ -14,10 +14,7 @@ use crate::scene::{SUBJECT, Scene, in_every_call};
 async fn an_adjustment_reaches_the_runtime_as_it_is() -> Result<()> {
     let annotate = json!({ "CreateContainer": { "do": "annotate", "text": "moon=full" } });
     let scene = Scene::new(Component::faulty(SUBJECT, 10, json!({ "on": annotate }))).await?;
-    let reply = scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    let reply = scene.create_container().await?;
     assert_eq!(reply.adjust.annotations["moon"], "full");
     Ok(())
 }
@@ -33,10 +30,7 @@ async fn a_sysctl_is_kept_from_the_runtimes_that_die_of_it_and_from_no_others() 
         let config = json!({ "fault": "sysctl", "on": ["CreateContainer"] });
         let subject = Component::new(SUBJECT, 10, c_component("raw_faults")?).config(config);
         let scene = Scene::with(FakeRuntime::builder(profile), subject).await?;
-        let reply = scene
-            .plugin
-            .create_container(&scene.pod, &scene.container)
-            .await?;
+        let reply = scene.create_container().await?;
         assert_eq!(
             reply.adjust.linux.sysctl.len(),
             usize::from(passes),
@@ -56,10 +50,7 @@ async fn a_sysctl_is_kept_from_the_runtimes_that_die_of_it_and_from_no_others() 
 async fn a_long_reason_is_cut() -> Result<()> {
     let reject = json!({ "do": "reject", "text": "x".repeat(5000) });
     let scene = Scene::new(in_every_call(&reject)).await?;
-    let answer = scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await;
+    let answer = scene.create_container().await;
     let error = answer.unwrap_err();
     let (_, text) = error.status().unwrap();
     let reason = text.matches('x').count();
@@ -77,10 +68,7 @@ async fn after_a_panic_there_is_a_new_instance() -> Result<()> {
     let scene = Scene::new(Component::faulty(SUBJECT, 10, config)).await?;
     // Each instance panics once.
     for panics in 1..=3 {
-        scene
-            .plugin
-            .create_container(&scene.pod, &scene.container)
-            .await?;
+        scene.create_container().await?;
         let is_back = |component: &ComponentStatus| {
             component.count("recreated") == Some(panics) && component.state == State::Active
         };
@@ -120,10 +108,7 @@ async fn the_runtime_is_asked_to_keep_the_connection_and_to_fail_by_the_policy()
 async fn a_slow_answer_in_time_is_the_answer() -> Result<()> {
     let on = json!({ "CreateContainer": { "do": "sleep", "ms": 50 } });
     let scene = Scene::new(Component::faulty(SUBJECT, 10, json!({ "on": on }))).await?;
-    let reply = scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    let reply = scene.create_container().await?;
     assert!(reply.took >= Duration::from_millis(50));
     let status = scene.host.wait_state(SUBJECT, State::Active).await?;
     assert_eq!(status.count("late"), Some(0));

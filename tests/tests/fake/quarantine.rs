@@ -23,10 +23,7 @@ fn failed(component: &ComponentStatus) -> u64 {
 /// Makes a call that fails, and waits until the component could take the next one.
 async fn fail_once(scene: &Scene, failures: u64) -> Result<()> {
     // What the runtime gets is the policy's business.
-    let _ = scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await;
+    let _ = scene.create_container().await;
     let is_over = |component: &ComponentStatus| {
         failed(component) == failures
             && matches!(component.state, State::Active | State::Quarantined)
@@ -124,10 +121,7 @@ async fn late_calls_lead_to_quarantine() -> Result<()> {
         .set("timeout", "100ms");
     let scene = Scene::new(subject).await?;
     for failures in 1..=FAILURES {
-        scene
-            .plugin
-            .create_container(&scene.pod, &scene.container)
-            .await?;
+        scene.create_container().await?;
         let overdue = scene.host.wait_state(SUBJECT, State::Overdue).await?;
         assert_eq!(failed(&overdue), u64::from(failures));
         let quarantined = overdue.count("quarantine_left_seconds").is_some();
@@ -151,10 +145,7 @@ async fn rejections_never_lead_to_quarantine() -> Result<()> {
     let subject = Component::faulty(SUBJECT, 10, config).quarantined_after(1);
     let scene = Scene::new(subject).await?;
     for _ in 0..20 {
-        let answer = scene
-            .plugin
-            .create_container(&scene.pod, &scene.container)
-            .await;
+        let answer = scene.create_container().await;
         answer.unwrap_err();
     }
     let rejected = |component: &ComponentStatus| component.count("rejections") == Some(20);

@@ -24,10 +24,7 @@ fn failing_once(record: &Record) -> Component {
 
 async fn quarantined(record: &Record) -> Result<Scene> {
     let scene = Scene::new(failing_once(record)).await?;
-    scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    scene.create_container().await?;
     scene.host.wait_state(SUBJECT, State::Quarantined).await?;
     Ok(scene)
 }
@@ -37,10 +34,7 @@ async fn it_ends_a_quarantine_and_the_component_is_brought_in_step() -> Result<(
     let folder = tempfile::tempdir()?;
     let record = Record::new(folder.path());
     let mut scene = quarantined(&record).await?;
-    scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    scene.create_container().await?;
     let finished = scene.host.run(&["reset", SUBJECT]).await?;
     assert_eq!(finished.code, Some(0), "{finished:?}");
     assert_eq!(finished.stdout, "10-subject: its quarantine is ended\n");
@@ -49,10 +43,7 @@ async fn it_ends_a_quarantine_and_the_component_is_brought_in_step() -> Result<(
     scene.plugin = scene.runtime.reconnected(&scene.plugin).await?;
     scene.host.wait_state(SUBJECT, State::Active).await?;
     assert_eq!(record.calls_of("Synchronize").len(), 2);
-    scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    scene.create_container().await?;
     assert_eq!(record.calls_of("CreateContainer").len(), 2);
     scene.bystander_is_unaware().await
 }
@@ -67,10 +58,7 @@ async fn a_component_that_missed_nothing_keeps_its_connection() -> Result<()> {
     let expected = json!([{ "component": "10-subject", "done": ["quarantine_ended"] }]);
     assert_eq!(done, expected);
     scene.host.wait_state(SUBJECT, State::Active).await?;
-    scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    scene.create_container().await?;
     assert_eq!(record.calls_of("CreateContainer").len(), 2);
     assert_eq!(record.calls_of("Synchronize").len(), 1);
     assert!(scene.plugin.is_connected());

@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use nri_host_tests::artifacts::c_component;
-use nri_host_tests::fake_runtime::{Builder, FakeRuntime, Plugin, Profile};
+use nri_host_tests::fake_runtime::{Builder, CallError, FakeRuntime, Plugin, Profile, Reply};
 use nri_host_tests::host::{Component, Host, State};
 use nri_host_tests::pods;
-use nri_plugin_api::api::{Container, PodSandbox};
+use nri_plugin_api::api::{Container, CreateContainerResponse, PodSandbox};
 use serde_json::json;
 
 use crate::callbacks::all_methods;
@@ -71,6 +71,15 @@ impl Scene {
             pod,
             container,
         })
+    }
+
+    /// Has the component under test called for its container.
+    pub(crate) async fn create_container(
+        &self,
+    ) -> Result<Reply<CreateContainerResponse>, CallError> {
+        self.plugin
+            .create_container(&self.pod, &self.container)
+            .await
     }
 
     /// Checks that the other component serves as ever, on the connection that it had.

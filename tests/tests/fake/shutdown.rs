@@ -111,13 +111,7 @@ async fn while_the_runtime_s_queue_of_connections_is_full() -> Result<()> {
 
 #[tokio::test]
 async fn in_each_step_of_the_handshake() -> Result<()> {
-    for step in [
-        Step::Read,
-        Step::Register,
-        Step::Configure,
-        Step::Synchronize,
-        Step::Activate,
-    ] {
+    for step in Step::ALL {
         let builder = FakeRuntime::builder(Profile::newest()).fault(Fault::Hold(step));
         let mut runtime = builder.build()?;
         runtime.listen()?;

@@ -63,10 +63,7 @@ async fn colours_are_shown_on_a_terminal_that_has_them_unless_somebody_minds() -
 async fn of_one_component_everything_is_shown_its_last_errors_first_of_all() -> Result<()> {
     let scene = Scene::new(failing()).await?;
     for _ in 0..2 {
-        scene
-            .plugin
-            .create_container(&scene.pod, &scene.container)
-            .await?;
+        scene.create_container().await?;
     }
     let counted = |component: &ComponentStatus| component.count("failures") == Some(2);
     scene
@@ -133,10 +130,7 @@ async fn scripts_learn_whether_the_host_or_a_component_is_ready() -> Result<()> 
     let yes = (Some(0), "ready\n".to_owned());
     assert_eq!(ready(&["status", "--ready"]).await?, yes);
     assert_eq!(ready(&["status", SUBJECT, "--ready"]).await?, yes);
-    scene
-        .plugin
-        .create_container(&scene.pod, &scene.container)
-        .await?;
+    scene.create_container().await?;
     scene.host.wait_state(SUBJECT, State::Quarantined).await?;
     for arguments in [&["status", "--ready"][..], &["status", SUBJECT, "--ready"]] {
         let (code, said) = ready(arguments).await?;

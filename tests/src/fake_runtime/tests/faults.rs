@@ -5,13 +5,7 @@ use super::*;
 #[tokio::test]
 async fn faults_happen_where_they_were_ordered() {
     let runtime = FakeRuntime::start(Profile::newest()).await.unwrap();
-    for step in [
-        Step::Read,
-        Step::Register,
-        Step::Configure,
-        Step::Synchronize,
-        Step::Activate,
-    ] {
+    for step in Step::ALL {
         runtime.inject(Fault::Close(step));
         let plugin = TestPlugin::connect(&runtime, subscribed_to(1)).await;
         let _ = plugin.register("10", "test").await;
