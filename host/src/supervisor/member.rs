@@ -132,7 +132,7 @@ impl Member {
         self.stuck = StuckWatch::default();
         self.since = now;
         self.session = SessionState::Waiting {
-            reason: "a reload has just put it in its place".to_owned(),
+            reason: "there was no connection since it was restarted by a reload".to_owned(),
             until: now,
         };
     }
