@@ -43,12 +43,13 @@ soak: packages ## Run what takes long: every supported release of containerd, 1,
 	$(CARGO) test --release --package nri-host-tests -- --ignored --nocapture --test-threads=1
 	tests/scripts/fuzz $(FUZZ_SECONDS)
 
-lint: ## Check formatting, lints, documentation, the systemd unit, and the tests that documents name
+lint: ## Check formatting, lints, documentation, the systemd unit, and what documents name and link to
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps --document-private-items
 	tests/scripts/verify-unit systemd/nri-host.service
 	tests/scripts/verify-field-reports
+	tests/scripts/verify-links
 
 packages:
 	@tests/scripts/install-packages $(PACKAGES)

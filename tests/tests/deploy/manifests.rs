@@ -2,14 +2,17 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result};
+use nri_host_tests::artifacts::artifacts;
 use nri_host_tests::kubernetes::{Objects, Overlay, manifests_dir};
 use nri_host_tests::{go, tier};
 
-const OPTIONS: [&str; 4] = [
+const OPTIONS: [&str; 5] = [
     "built-in-components",
     "hook-injector",
+    "prometheus",
     "selinux",
     "vendor-components",
 ];
@@ -39,6 +42,7 @@ fn base_example_and_every_option_alone_and_together_are_valid() -> Result<()> {
     let all = Overlay::new(&OPTIONS, &[("99-local.toml", "# nothing")])?;
     let objects = Objects::build(all.path())?;
     assert_eq!(objects.of_kind("DaemonSet").count(), 1);
+    assert_eq!(objects.of_kind("PodMonitor").count(), 1);
     Ok(())
 }
 
@@ -109,6 +113,18 @@ fn components_have_the_index_library_and_policy_that_packages_give_them() -> Res
                 assert_eq!(here.get(key), there.get(key), "{key} in {}", path.display());
             }
         }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_host_accepts_its_configuration() -> Result<()> {
+    for folder in ["base", "options/prometheus"] {
+        let file = manifests_dir().join(folder).join("nri-host.toml");
+        let mut check = Command::new(artifacts()?.host());
+        check.arg("--config").arg(file).arg("check");
+        let checked = check.output().context("running nri-host")?;
+        assert!(checked.status.success(), "{folder}: {checked:?}");
     }
     Ok(())
 }
