@@ -30,8 +30,8 @@ pub(super) enum AskError {
     #[error("it cannot be run")]
     Run(#[from] io::Error),
     /// It goes on and on.
-    #[error("it did not answer within {LIMIT:?}")]
-    TimedOut,
+    #[error("it did not answer within {0:?}")]
+    TimedOut(Duration),
 }
 
 /// Runs an open program, under the name that it expects to have, and returns what it prints. Its
@@ -41,6 +41,15 @@ pub(super) enum AskError {
 ///
 /// When it may not be run, or does not end.
 pub(super) fn ask(program: File, name: &str, arguments: &[&str]) -> Result<String, AskError> {
+    ask_within(LIMIT, program, name, arguments)
+}
+
+fn ask_within(
+    limit: Duration,
+    program: File,
+    name: &str,
+    arguments: &[&str],
+) -> Result<String, AskError> {
     let metadata = program.metadata()?;
     let owned = [0, geteuid().as_raw()].contains(&metadata.uid());
     if !metadata.is_file() || !owned || metadata.mode() & WRITABLE_BY_OTHERS != 0 {
@@ -57,18 +66,18 @@ pub(super) fn ask(program: File, name: &str, arguments: &[&str]) -> Result<Strin
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()?;
-    let answer = answer(&mut child);
+    let answer = answer(&mut child, limit);
     // Whether it is done or not: nothing of it stays.
     let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
     child.wait()?;
     answer
 }
 
-fn answer(child: &mut Child) -> Result<String, AskError> {
+fn answer(child: &mut Child, limit: Duration) -> Result<String, AskError> {
     let Some(mut output) = child.stdout.take() else {
         return Ok(String::new());
     };
-    let deadline = Instant::now() + LIMIT;
+    let deadline = Instant::now() + limit;
     let mut bytes = Vec::new();
     let mut piece = [0; 4096];
     while bytes.len() < MAX_ANSWER {
@@ -77,7 +86,7 @@ fn answer(child: &mut Child) -> Result<String, AskError> {
         let left = PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX);
         match poll(&mut [PollFd::new(output.as_fd(), PollFlags::POLLIN)], left) {
             Err(Errno::EINTR) => continue,
-            Ok(0) => return Err(AskError::TimedOut),
+            Ok(0) => return Err(AskError::TimedOut(limit)),
             ready => ready.map_err(io::Error::from)?,
         };
         match output.read(&mut piece)? {
@@ -85,7 +94,7 @@ fn answer(child: &mut Child) -> Result<String, AskError> {
             count => bytes.extend_from_slice(&piece[..count]),
         }
         if Instant::now() > deadline {
-            return Err(AskError::TimedOut);
+            return Err(AskError::TimedOut(limit));
         }
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -130,7 +139,8 @@ mod tests {
 
     #[test]
     fn a_program_that_says_nothing_is_ended() {
-        let answer = ask(script("sleep 600 & sleep 600", 0o755), "name", &[]);
-        assert!(matches!(answer, Err(AskError::TimedOut)));
+        let silent = script("sleep 600 & sleep 600", 0o755);
+        let answer = ask_within(Duration::from_millis(50), silent, "name", &[]);
+        assert!(matches!(answer, Err(AskError::TimedOut(_))), "{answer:?}");
     }
 }

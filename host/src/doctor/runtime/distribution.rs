@@ -4,14 +4,14 @@ use std::path::Path;
 
 /// Which container runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Kind {
+pub(crate) enum Kind {
     Containerd,
     Crio,
 }
 
 impl Kind {
     /// As people write it.
-    pub(in super::super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Containerd => "containerd",
             Self::Crio => "CRI-O",
@@ -29,10 +29,10 @@ impl Kind {
 
 /// A way in which a runtime comes to a node.
 #[derive(Debug)]
-pub(in super::super) struct Distribution {
+pub(crate) struct Distribution {
     /// As people write it.
-    pub(in super::super) name: &'static str,
-    pub(in super::super) kind: Kind,
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
     /// The main configuration file.
     pub(super) config: &'static str,
     /// Where its program may lie.
@@ -40,7 +40,7 @@ pub(in super::super) struct Distribution {
     /// What is to be edited.
     pub(super) edited: Edited,
     /// The command that has it read its configuration.
-    pub(in super::super) restart: &'static str,
+    pub(crate) restart: &'static str,
 }
 
 /// What an admin edits.

@@ -17,7 +17,7 @@ const DROP_IN_FOLDER: &str = "/etc/containerd/conf.d";
 const CLOCK_SLACK: Duration = Duration::from_secs(2);
 
 /// Looks at a runtime that plugins are to connect to.
-pub(in super::super) fn judge(
+pub(crate) fn judge(
     runtime: &Runtime,
     node: &Node,
     own: &Own,
@@ -317,7 +317,7 @@ pub(super) fn is_same(one: &Path, other: &Path) -> bool {
 
 /// Looks at runtimes side by side: each makes the socket anew when it starts, and takes it from the
 /// other.
-pub(in super::super) fn judge_together(runtimes: &[Runtime], findings: &mut Vec<Finding>) {
+pub(crate) fn judge_together(runtimes: &[Runtime], findings: &mut Vec<Finding>) {
     let open: Vec<_> = runtimes.iter().filter(|one| one.takes_plugins()).collect();
     for (at, one) in open.iter().enumerate() {
         let socket = &one.settings.socket.value;

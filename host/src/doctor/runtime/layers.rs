@@ -17,8 +17,8 @@ const MAX_DEPTH: usize = 4;
 
 /// One file.
 #[derive(Debug)]
-pub(in super::super) struct Layer {
-    pub(in super::super) path: PathBuf,
+pub(crate) struct Layer {
+    pub(crate) path: PathBuf,
     pub(super) table: Table,
 }
 
@@ -72,8 +72,8 @@ pub(super) enum Reason {
 
 /// All files.
 #[derive(Debug, Default)]
-pub(in super::super) struct Files {
-    pub(in super::super) layers: Vec<Layer>,
+pub(crate) struct Files {
+    pub(crate) layers: Vec<Layer>,
     pub(super) unread: Vec<Unread>,
     /// Folders whose `*.toml` the files include.
     pub(super) imported_folders: Vec<PathBuf>,
@@ -213,9 +213,9 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 /// A value and the file that it is from; `None`: it is the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct Setting<T> {
-    pub(in super::super) value: T,
-    pub(in super::super) file: Option<PathBuf>,
+pub(crate) struct Setting<T> {
+    pub(crate) value: T,
+    pub(crate) file: Option<PathBuf>,
 }
 
 impl<T> Setting<T> {

@@ -12,17 +12,17 @@ const DEFAULT_REGISTRATION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The settings of a runtime.
 #[derive(Debug)]
-pub(in super::super) struct Settings {
+pub(crate) struct Settings {
     /// Whether NRI is on; `None`: that depends on the version, which is not known.
-    pub(in super::super) enabled: Option<Setting<bool>>,
+    pub(crate) enabled: Option<Setting<bool>>,
     /// The file that takes NRI out of the runtime, whatever its own table says.
     pub(super) left_out_by: Option<PathBuf>,
     /// The file that takes the CRI out, without which there are no pods.
-    pub(in super::super) cri_left_out_by: Option<PathBuf>,
+    pub(crate) cri_left_out_by: Option<PathBuf>,
     /// The file that lets no plugin connect.
     pub(super) closed_by: Option<PathBuf>,
     /// Where plugins connect.
-    pub(in super::super) socket: Setting<PathBuf>,
+    pub(crate) socket: Setting<PathBuf>,
     /// How long a plugin may take for a request.
     pub(super) request_timeout: Setting<Duration>,
     /// How long a plugin may take to register.
@@ -30,9 +30,9 @@ pub(in super::super) struct Settings {
     /// The built-in validator; `None`: this version has none.
     pub(super) validator: Option<Validator>,
     /// Whether it applies CDI devices; `None`: that depends on the version.
-    pub(in super::super) cdi: Option<Setting<bool>>,
+    pub(crate) cdi: Option<Setting<bool>>,
     /// Where it looks for CDI files.
-    pub(in super::super) cdi_dirs: Vec<PathBuf>,
+    pub(crate) cdi_dirs: Vec<PathBuf>,
     /// Tables that look like NRI's and are not read.
     pub(super) misplaced: Vec<Misplaced>,
 }

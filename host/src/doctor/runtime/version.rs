@@ -12,7 +12,7 @@ use crate::runtime::version::{RuntimeVersion, numbers};
 
 /// A runtime's version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct Version {
+pub(crate) struct Version {
     /// As the runtime writes it.
     text: String,
     numbers: (u32, u32, u32),
@@ -28,12 +28,12 @@ impl Version {
     }
 
     /// Whether it is this one or later.
-    pub(in super::super) fn is_at_least(&self, major: u32, minor: u32) -> bool {
+    pub(crate) fn is_at_least(&self, major: u32, minor: u32) -> bool {
         (self.numbers.0, self.numbers.1) >= (major, minor)
     }
 
     /// Whether the runtime ends when a plugin sets a kernel parameter.
-    pub(in super::super) fn dies_of_sysctl(&self, kind: Kind) -> bool {
+    pub(crate) fn dies_of_sysctl(&self, kind: Kind) -> bool {
         let known = RuntimeVersion {
             name: kind.program().to_owned(),
             version: self.text.clone(),
