@@ -217,6 +217,46 @@ async fn a_reload_brings_a_component_and_fails_where_the_configuration_is_wrong(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_daemon_goes_on_when_the_unit_of_the_runtime_stops() -> Result<()> {
+    if tier::skipped("packages", debian::missing()) {
+        return Ok(());
+    }
+    let machine = installed().await?;
+    let runtime = "[Service]\nExecStart=sleep infinity\n";
+    write(&machine, "/etc/systemd/system/containerd.service", runtime).await?;
+    machine.must(RESTART).await?;
+    let before = property(&machine, "MainPID").await?;
+    // Wanted by the daemon's unit.
+    machine.must("systemctl is-active containerd").await?;
+
+    machine
+        .must("systemctl stop containerd; systemctl start containerd")
+        .await?;
+    assert_eq!(property(&machine, "ActiveState").await?, "active");
+    assert_eq!(property(&machine, "MainPID").await?, before);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_to_be_had_over_tcp_with_the_drop_in_for_it() -> Result<()> {
+    if tier::skipped("packages", debian::missing()) {
+        return Ok(());
+    }
+    let machine = installed().await?;
+    let listen = "[host]\nmetrics_listen = \"127.0.0.1:9411\"\n";
+    write(&machine, "/etc/nri-host/nri-host.toml", listen).await?;
+    let drop_in = "install -D -t /etc/systemd/system/nri-host.service.d \
+        /usr/share/doc/nri-host/examples/systemd/metrics-over-tcp.conf";
+    machine.must(&format!("{drop_in}; {RESTART}")).await?;
+
+    let ask = r#"bash -c 'exec 3<>/dev/tcp/127.0.0.1/9411
+        printf "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" >&3; cat <&3'"#;
+    let answer = machine.must(ask).await?;
+    assert!(answer.contains("nri_host_build_info{"), "{answer}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_daemon_has_no_capability_and_no_network() -> Result<()> {
     if tier::skipped("packages", debian::missing()) {
         return Ok(());
