@@ -41,7 +41,7 @@ fn unavailable(text: &str) -> Answer {
 fn missing(status: &Status) -> String {
     let mut text = "not ready; required components that are not active:".to_owned();
     let required = status.components.iter().filter(|c| c.required);
-    for component in required.filter(|c| c.state != Some(State::Active)) {
+    for component in required.filter(|c| !c.is_active()) {
         let state = component.state.map_or("unknown", State::as_str);
         text += &format!("\n{}: {state}", component.plugin());
     }
