@@ -1,4 +1,4 @@
-//! What components share that read folders of the node: [`read`] never waits for whoever might write
+//! What components share that read folders of the node: [`read()`] never waits for whoever might write
 //! a file, and a [`Watcher`] notices changes, on a thread of its own.
 
 mod read;
