@@ -16,8 +16,9 @@ use super::router::{Caller, respond, takes_long};
 
 /// How long a connection may last, and an answer may take.
 pub(super) const LIMIT: Duration = Duration::from_secs(5);
-/// The same where the answer is to wait for something to be done.
-pub(super) const LONG_LIMIT: Duration = Duration::from_secs(180);
+/// The same where the answer is to wait for something to be done: for a reload that is under way, and
+/// then for the next, each of which may take two minutes.
+pub(super) const LONG_LIMIT: Duration = Duration::from_secs(280);
 /// Connections of one listener at the same time; further ones wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 16;
 /// Most bytes of a request's head, and most lines in it.

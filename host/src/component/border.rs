@@ -16,7 +16,7 @@ use tracing::level_filters::LevelFilter;
 use super::context::{ConfigError, Context, MAX_REPLY, Replied, Reply};
 use super::health::LastHealth;
 use super::inspect::Digest;
-use super::load::Library;
+use super::load::{Library, Place};
 use super::outbox::{Outbox, UpdateResult};
 use super::policy::{Failure, MAX_REASON, Outcome, cut};
 use super::seat::Served;
@@ -72,10 +72,16 @@ pub struct Instance {
     identity: Identity,
     methods: u64,
     on_result: Option<OnResult>,
+    /// Given back after `destroy`.
+    _place: Place,
 }
 
 type OnResult =
     unsafe extern "C" fn(*mut c_void, cookie: u64, Status, data: *const u8, len: usize) -> Status;
+
+/// What is said where a library can have one instance only, and still has it.
+const PLACE_TAKEN: &str = "there can be one instance only, and the one before is not back yet: if it \
+                           never is, a restart of the host is the way out";
 
 /// What came of a call, and whether the instance outlived it.
 #[derive(Debug)]
@@ -124,6 +130,9 @@ impl Instance {
         health: &Arc<LastHealth>,
         spare: &mut Option<&'static Context>,
     ) -> Result<Self, NotCreated> {
+        let Some(place) = library.place() else {
+            return Err(NotCreated::TryLater(PLACE_TAKEN.to_owned()));
+        };
         let context = spare.take().unwrap_or_else(|| {
             Context::leak(&blueprint.plugin(), Arc::clone(outbox), Arc::clone(health))
         });
@@ -160,6 +169,7 @@ impl Instance {
                 identity,
                 methods: library.methods,
                 on_result,
+                _place: place,
             };
             // A mistake that was reported is one: dropping the instance destroys it.
             return match config.is_empty() {

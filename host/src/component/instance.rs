@@ -113,6 +113,7 @@ impl Worker<'_> {
         }
         let path = &self.source.path;
         let inspected = inspect(path).map_err(|error| not_loaded(path, &error))?;
+        self.seat.has_inspected(inspected.digest);
         for warning in &inspected.warnings {
             tracing::warn!(component = self.seat.plugin, "{warning}");
         }

@@ -14,6 +14,7 @@
 
 mod descriptor;
 mod libraries;
+mod place;
 mod private_copy;
 mod probe;
 mod verdicts;
@@ -22,6 +23,7 @@ use std::ffi::{CStr, c_void};
 use std::num::NonZeroUsize;
 use std::os::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use libloading::os::unix::{self, RTLD_LOCAL, RTLD_NOW};
 use nix::libc;
@@ -33,6 +35,7 @@ use super::inspect::{ComponentNote, Digest, GlibcVersion};
 pub use descriptor::DescriptorError;
 pub(crate) use descriptor::Mapped;
 pub use libraries::{Libraries, LoadError};
+pub use place::Place;
 pub use private_copy::CopyError;
 pub use probe::{PROBE_LIMIT, Printed, Probe, ProbeError};
 
@@ -80,6 +83,8 @@ pub struct Library {
     pub methods: u64,
     /// The component's functions.
     pub border: Border,
+    /// See [`Place`].
+    taken: AtomicBool,
 }
 
 /// Why the dynamic loader's work comes to nothing.

@@ -22,6 +22,7 @@ use tokio::sync::Notify;
 use super::border::{Blueprint, NotCreated};
 use super::counters::Counters;
 use super::health::LastHealth;
+use super::inspect::Digest;
 use super::last_errors::LastErrors;
 use super::load::Library;
 use super::outbox::Outbox;
@@ -84,6 +85,7 @@ pub struct Seat {
     pub last_errors: LastErrors,
     policy: Mutex<Arc<Policy>>,
     out_of_step: AtomicBool,
+    inspected: Mutex<Option<Digest>>,
     library: OnceLock<Arc<Library>>,
     inner: Mutex<Inner>,
     bell: Condvar,
@@ -142,6 +144,7 @@ impl Seat {
                 stop: false,
                 thread_ended: false,
             }),
+            inspected: Mutex::default(),
             library: OnceLock::new(),
             bell: Condvar::new(),
             watchdog,
@@ -175,6 +178,15 @@ impl Seat {
         *lock(&self.policy) = Arc::new(policy);
     }
 
+    /// From now on nothing is failed in these namespaces.
+    pub fn set_fail_exempt_namespaces(&self, fail_exempt_namespaces: Vec<String>) {
+        let mut policy = lock(&self.policy);
+        *policy = Arc::new(Policy {
+            fail_exempt_namespaces,
+            ..Policy::clone(&policy)
+        });
+    }
+
     /// Whether the component can serve.
     pub fn condition(&self) -> Condition {
         self.lock().condition.clone()
@@ -189,6 +201,11 @@ impl Seat {
     pub fn methods(&self) -> u64 {
         let known = self.lock().methods;
         known.unwrap_or_else(|| self.library().map_or(0, |library| library.methods))
+    }
+
+    /// The content of the file that was read last to be loaded.
+    pub fn inspected(&self) -> Option<Digest> {
+        *lock(&self.inspected)
     }
 
     /// What was loaded, once it is.
@@ -308,6 +325,11 @@ impl Seat {
                 .wait(inner)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// The file was read, and is to be loaded.
+    pub fn has_inspected(&self, library: Digest) {
+        *lock(&self.inspected) = Some(library);
     }
 
     /// The constructors of the library come next.

@@ -51,6 +51,8 @@ enum Stage {
         found: oneshot::Receiver<Found>,
         askers: Vec<Asker>,
         until: Instant,
+        /// It was said that nothing comes of it.
+        given_up: bool,
     },
     Changing {
         report: Report,
@@ -96,9 +98,30 @@ impl Reload {
                     found,
                     askers,
                     until: now + LIMIT,
+                    given_up: false,
                 };
             }
             Err(error) => answer(askers, &Err(ReloadError::NoThread(error.to_string()))),
+        }
+    }
+
+    /// Nothing comes of what is being read. Whoever asks before it is, waits behind the same file.
+    fn give_up(&mut self) {
+        let Stage::Reading {
+            askers, given_up, ..
+        } = &mut self.stage
+        else {
+            return;
+        };
+        if !std::mem::replace(given_up, true) || std::mem::take(&mut self.wanted) {
+            self.wanted = false;
+            let mut all = std::mem::take(askers);
+            all.append(&mut self.askers);
+            let error = ReloadError::Reading {
+                limit_seconds: LIMIT.as_secs(),
+            };
+            tracing::error!("{error}: nothing is changed");
+            answer(all, &Err(error));
         }
     }
 }
@@ -114,15 +137,11 @@ impl Supervisor {
         self.collect_outcomes();
         match &mut self.reload.stage {
             Stage::Idle => None,
-            Stage::Reading { askers, until, .. } => {
+            Stage::Reading { until, .. } => {
                 if *until > now {
                     return Some(*until);
                 }
-                // Whoever has asked since would wait behind the same file.
-                let mut all = std::mem::take(askers);
-                all.append(&mut self.reload.askers);
-                let limit_seconds = LIMIT.as_secs();
-                answer(all, &Err(ReloadError::Reading { limit_seconds }));
+                self.reload.give_up();
                 None
             }
             Stage::Changing { .. } => self.observe_changes(now),
@@ -215,9 +234,15 @@ impl Supervisor {
     /// Begins to bring about what was read; `None` if that has failed.
     pub(super) fn take_found(&mut self, found: Option<Found>) {
         let stage = std::mem::replace(&mut self.reload.stage, Stage::Idle);
-        let Stage::Reading { askers, .. } = stage else {
+        let Stage::Reading {
+            askers, given_up, ..
+        } = stage
+        else {
             return;
         };
+        if given_up {
+            return;
+        }
         let now = Instant::now();
         let Some(Found { loaded, libraries }) = found else {
             let gone = "it ended before it had read everything".to_owned();
@@ -269,6 +294,9 @@ impl Supervisor {
         runtime.handshake_timeout = *handshake_timeout;
         for member in &mut self.members {
             member.runtime.clone_from(runtime);
+            // Also of those that go on as before otherwise.
+            let exempt = fail_exempt_namespaces.clone();
+            member.seat.set_fail_exempt_namespaces(exempt);
         }
         host.component_dirs.clone_from(component_dirs);
         host.fail_exempt_namespaces
@@ -297,3 +325,6 @@ fn answer(askers: Vec<Asker>, answer: &Result<Report, ReloadError>) {
         let _ = asker.send(answer.clone());
     }
 }
+
+#[cfg(test)]
+mod tests;

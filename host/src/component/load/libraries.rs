@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use nri_plugin_api::abi;
 use thiserror::Error;
 
 use super::super::inspect::{Digest, Inspected};
@@ -127,7 +127,7 @@ impl Libraries {
         match outcome {
             Ok(library) => {
                 let in_use = Arc::strong_count(library) > 1;
-                if in_use && library.flags & abi::flags::ONE_INSTANCE != 0 {
+                if in_use && library.has_one_place() {
                     return Err(Arc::new(LoadError::OneInstance));
                 }
                 Ok(Arc::clone(library))
@@ -179,6 +179,7 @@ impl Libraries {
             flags: inspected.note.flags,
             methods: mapped.methods,
             border: mapped.border,
+            taken: AtomicBool::new(false),
         }))
     }
 

@@ -13,9 +13,7 @@ mod stages;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nri_plugin_api::abi::flags::ONE_INSTANCE;
-
-use super::{CONSTRUCTORS_LIMIT, CREATE_LIMIT, Member, SessionState};
+use super::{CONSTRUCTORS_LIMIT, CREATE_LIMIT, Member, SessionState, StuckWatch};
 use crate::component::inspect::Digest;
 use crate::component::load::{Library, PROBE_LIMIT};
 use crate::component::policy::Policy;
@@ -140,6 +138,7 @@ impl Member {
     /// All its seats whose threads may run.
     pub(in crate::supervisor) fn seats(&self) -> impl Iterator<Item = &Arc<Seat>> {
         let successor = self.succession.successor.as_ref();
+        let successor = successor.filter(|successor| successor.started);
         let former = self.succession.former.iter();
         former
             .chain(successor.map(|successor| &successor.seat))
@@ -212,6 +211,10 @@ impl Member {
         let reason = reason.or_else(|| self.kept_out().map(|(reason, _)| reason));
         self.succession.outcome = Some((outcome, reason));
         let told_anew = config.on_failure != self.config.on_failure;
+        if config.on_stuck != self.config.on_stuck {
+            // What it is stuck in now is treated by the new rule.
+            self.stuck = StuckWatch::default();
+        }
         self.config = config;
         if is_as_before {
             return;
@@ -238,7 +241,7 @@ impl Member {
     ) {
         let one_only = library
             .as_ref()
-            .is_some_and(|library| library.flags & ONE_INSTANCE != 0);
+            .is_some_and(|library| library.has_one_place());
         let alone = one_only || !self.has_instance();
         let mut successor = Successor {
             seat: self.seat_like_this(&config, policy, library),
@@ -280,3 +283,6 @@ impl Member {
         self.past.begin_anew();
     }
 }
+
+#[cfg(test)]
+mod tests;

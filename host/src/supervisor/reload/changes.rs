@@ -71,7 +71,13 @@ impl Supervisor {
             let runs = place.filter(|place| *place < running);
             match (runs, config.enabled) {
                 (Some(place), true) => self.change(place, config, libraries, now),
-                (None, true) => self.add(config, libraries, now),
+                (None, true) => {
+                    let component = config.plugin_name();
+                    if let Err(reason) = self.add(config, libraries, now) {
+                        tracing::error!(component, reason, "cannot be added");
+                        told(component, Outcome::Failed, Some(reason));
+                    }
+                }
                 (runs, false) => {
                     let outcome = match runs {
                         Some(place) => {
@@ -129,7 +135,13 @@ impl Supervisor {
         }
     }
 
-    fn add(&mut self, config: ComponentConfig, libraries: &Libraries, now: Instant) {
+    /// Starts one that was not there; else the reason is that of an absent one from now on.
+    fn add(
+        &mut self,
+        config: ComponentConfig,
+        libraries: &Libraries,
+        now: Instant,
+    ) -> Result<(), String> {
         let kept_out = match libraries.get(&config.library) {
             Some(Ok(digest)) => kept_out_with(&self.history, &config, digest),
             _ => None,
@@ -139,13 +151,18 @@ impl Supervisor {
             Ok(mut member) => {
                 member.added(now);
                 self.members.push(member);
+                Ok(())
             }
-            Err(error) => self.absent.push(Absent::Broken {
-                name: Some(name),
-                index: Some(index),
-                required,
-                reason: format!("it gets no thread: {error}"),
-            }),
+            Err(error) => {
+                let reason = format!("it gets no thread: {error}");
+                self.absent.push(Absent::Broken {
+                    name: Some(name),
+                    index: Some(index),
+                    required,
+                    reason: reason.clone(),
+                });
+                Err(reason)
+            }
         }
     }
 
@@ -205,8 +222,10 @@ impl Member {
         }
         match self.seat.condition() {
             Condition::KeptOut => kept_out,
-            // It reads the file only now.
-            Condition::Loading | Condition::Constructing => true,
+            Condition::Loading | Condition::Constructing => {
+                let is_read = library.is_some() && self.seat.inspected() == library;
+                is_read && config.library == self.config.library
+            }
             _ if self.failure().is_some() => false,
             _ => {
                 let loaded = self.seat.library().map(|library| library.digest);

@@ -88,28 +88,33 @@ async fn the_log_level_changes_at_once_and_what_cannot_is_named() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_namespace_that_nothing_may_fail_in_counts_at_once() -> Result<()> {
+async fn a_namespace_that_nothing_may_fail_in_counts_at_once_for_everybody() -> Result<()> {
     let fails = json!({ "on": { "CreateContainer": { "do": "error" } } });
     let strict = |record: &Record| {
-        let subject = subject(record, fails).never_quarantined();
+        let subject = subject(record, fails.clone()).never_quarantined();
         subject.set("on_failure", "fail")
     };
-    let stage = Stage::new(strict).await?;
-    let plugin = stage.runtime.plugin("10-subject").await?;
-    stage.create_container(&plugin).await.unwrap_err();
-    let namespace = stage.pod.namespace.clone();
-    let edit = |text: String| {
-        let mut file: toml::Table = toml::from_str(&text).unwrap();
-        let host = file["host"].as_table_mut().unwrap();
-        host.insert("fail_exempt_namespaces".to_owned(), vec![namespace].into());
-        toml::to_string(&file).unwrap()
-    };
-    stage.host.edit_main_file(edit)?;
-    let reloaded = stage.host.reload().await?;
-    assert_eq!(reloaded.outcomes()[0], "10-subject: unchanged");
-    stage.create_container(&plugin).await?;
-    assert!(plugin.is_connected());
-    stage.bystander_is_unaware().await
+    for (key, outcome) in [("timeout", "unchanged"), ("timeuot", "failed")] {
+        let stage = Stage::new(|record| strict(record).set("timeout", "1s")).await?;
+        let plugin = stage.runtime.plugin("10-subject").await?;
+        stage.create_container(&plugin).await.unwrap_err();
+        let namespace = stage.pod.namespace.clone();
+        let edit = |text: String| {
+            let mut file: toml::Table = toml::from_str(&text).unwrap();
+            let host = file["host"].as_table_mut().unwrap();
+            host.insert("fail_exempt_namespaces".to_owned(), vec![namespace].into());
+            toml::to_string(&file).unwrap()
+        };
+        stage.host.edit_main_file(edit)?;
+        stage.describe(&strict(&stage.record).set(key, "1s"))?;
+        let reloaded = stage.host.reload().await?;
+        let expected = format!("10-subject: {outcome}");
+        assert_eq!(reloaded.outcomes()[0], expected);
+        stage.create_container(&plugin).await?;
+        assert!(plugin.is_connected());
+        stage.bystander_is_unaware().await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]

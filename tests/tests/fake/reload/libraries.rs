@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 use nri_host_tests::artifacts::{artifacts, c_component, compile_c_component};
 use nri_host_tests::fake_runtime::Plugin;
 use nri_host_tests::host::{Component, State};
+use nri_host_tests::patience::patiently;
 use serde_json::json;
+use tokio::time::sleep;
 
 use super::{SUBJECT, Stage};
 
@@ -123,5 +126,63 @@ async fn a_component_whose_library_was_refused_is_there_once_it_is_mended() -> R
         "{reloaded:?}"
     );
     stage.host.wait_state("second", State::Active).await?;
+    stage.bystander_is_unaware().await
+}
+
+#[tokio::test]
+async fn a_library_that_is_replaced_while_it_is_tried_out_is_not_the_one_that_stays() -> Result<()>
+{
+    let folder = tempfile::tempdir()?;
+    let (library, run) = (
+        folder.path().join("libsubject.so"),
+        folder.path().join("run"),
+    );
+    let hangs = format!(
+        "-DCONSTRUCTOR=fclose(fopen(\"{}\", \"w\")); for (;;) pause();",
+        run.display()
+    );
+    compile_c_component("constructor", &[&hangs], &library)?;
+    let stage = Stage::new(|_| Component::new(SUBJECT, 10, &library)).await?;
+    let tried_out = async {
+        while !run.exists() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    patiently("the constructor", tried_out).await?;
+    put(&library, 0)?;
+    let reloaded = stage.host.reload().await?;
+    assert_eq!(reloaded.outcomes()[0], "10-subject: restarted");
+    let plugin = stage.runtime.plugin("10-subject").await?;
+    stage.create_container(&plugin).await?;
+    stage.bystander_is_unaware().await
+}
+
+#[tokio::test]
+async fn where_there_can_be_one_instance_only_no_other_is_made_beside_one_that_is_not_back()
+-> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (library, gate) = (folder.path().join("libsole.so"), folder.path().join("gate"));
+    let until = format!("-DGATE=\"{}\"", gate.display());
+    compile_c_component("sole", &[&until], &library)?;
+    let sole = |generation| {
+        Component::new(SUBJECT, 10, &library)
+            .config(json!({ "generation": generation }))
+            .set("timeout", "50ms")
+    };
+    let stage = Stage::new(|_| sole(1)).await?;
+    let plugin = stage.runtime.plugin("10-subject").await?;
+    stage.create_container(&plugin).await?;
+    stage.host.wait_state(SUBJECT, State::Overdue).await?;
+    for generation in 2..4 {
+        stage.describe(&sole(generation))?;
+        let reloaded = stage.host.reload().await?;
+        assert_eq!(reloaded.outcomes()[0], "10-subject: failed");
+        let reason = reloaded.reason("10-subject");
+        assert!(reason.contains("one instance only"), "{reason}");
+    }
+    fs::write(&gate, "")?;
+    let plugin = stage.runtime.reconnected(&plugin).await?;
+    stage.create_container(&plugin).await?;
+    stage.host.wait_state(SUBJECT, State::Active).await?;
     stage.bystander_is_unaware().await
 }

@@ -94,6 +94,8 @@ impl Member {
             before,
             ..
         } = successor;
+        // What does not come back keeps what it has from the instance before as well.
+        let before = before.filter(|_| self.seat.has_ended());
         self.sit_down(config, seat, now);
         self.succession.held_back = None;
         if stage == Stage::Made {
@@ -139,7 +141,7 @@ impl Member {
         let trial = self.succession.trial.take()?;
         let reason = match self.seat.condition() {
             Condition::Ready | Condition::Away(_) => None,
-            _ => match unmade(&self.seat, &self.config, trial.until, now) {
+            _ => match self.unmade(trial.until, now) {
                 None => {
                     let until = made_until(&self.seat, trial.until, now);
                     self.succession.trial = Some(trial);
@@ -162,6 +164,14 @@ impl Member {
             }
         }
         Some(now)
+    }
+
+    /// Why there is no instance, or not yet.
+    fn unmade(&self, until: Instant, now: Instant) -> Option<String> {
+        match self.kept_out() {
+            Some((reason, _)) => Some(reason),
+            None => unmade(&self.seat, &self.config, until, now),
+        }
     }
 
     /// The component is made again as it was.
