@@ -81,3 +81,17 @@ async fn serve_connection(
         Err(_) => tracing::debug!("admin connection took too long"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::LONG_LIMIT;
+
+    #[test]
+    fn the_unit_lets_a_reload_take_as_long_as_its_client_does() {
+        let unit = include_str!("../../../systemd/nri-host.service");
+        let mut lines = unit.lines();
+        let limit = lines.find_map(|line| line.strip_prefix("TimeoutStartSec="));
+        let limit = limit.and_then(|limit| humantime::parse_duration(limit).ok());
+        assert!(limit.is_some_and(|limit| limit > LONG_LIMIT), "{limit:?}");
+    }
+}

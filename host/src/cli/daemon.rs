@@ -58,11 +58,11 @@ pub(super) fn give_up(error: &AskError) -> ExitReason {
 pub(super) fn exit_reason(error: &AskError) -> ExitReason {
     match error {
         AskError::Refused {
-            status: StatusCode::NOT_FOUND,
+            status: StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST,
             ..
         } => ExitReason::Usage,
         AskError::Refused {
-            status: StatusCode::FORBIDDEN,
+            status: StatusCode::FORBIDDEN | StatusCode::INTERNAL_SERVER_ERROR,
             ..
         } => ExitReason::Failure,
         AskError::Refused {

@@ -85,6 +85,9 @@ impl<'a> Reader<'a> {
         if log.lines.is_empty() && !self.args.follow {
             tell("nri-host: nothing is logged of this component\n");
         }
+        if log.disabled {
+            tell("nri-host: it is switched off in the configuration\n");
+        }
         while self.args.follow {
             thread::sleep(FOLLOW_EVERY);
             self.go_on()?;

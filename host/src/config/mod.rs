@@ -37,13 +37,13 @@ pub use mistake::{BrokenComponent, Mistake, Oddity, Problem, Scope, Warning};
 pub use origin::{Location, Origin};
 #[cfg(feature = "schema")]
 pub use schema::schema;
-pub(crate) use settings::plugin_name;
 pub use settings::{
     ComponentConfig, Config, DEFAULT_COMPONENT_DIR, DEFAULT_CONFIG_FILE,
     DEFAULT_FAIL_EXEMPT_NAMESPACE, DEFAULT_LOG, DEFAULT_QUARANTINE_FAILURES,
     DEFAULT_QUARANTINE_WINDOW, DEFAULT_RUNTIME_DIR, DEFAULT_SOCKET, DEFAULT_STATE_DIR, HostConfig,
     Isolation, OnFailure, OnStuck, QuarantineConfig, RuntimeConfig,
 };
+pub(crate) use settings::{plugin_name, without_index};
 pub(crate) use similar::nearest;
 
 /// What flags and the environment say; it wins over the files.

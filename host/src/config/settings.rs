@@ -334,3 +334,10 @@ impl Isolation {
 pub(crate) fn plugin_name(index: u8, name: &str) -> String {
     format!("{index:02}-{name}")
 }
+
+/// The name of a component in what may be its [`plugin_name`].
+pub(crate) fn without_index(plugin: &str) -> Option<&str> {
+    let (index, name) = plugin.split_once('-')?;
+    let is_index = index.len() == 2 && index.bytes().all(|byte| byte.is_ascii_digit());
+    is_index.then_some(name)
+}

@@ -106,9 +106,14 @@ async fn without_a_daemon_or_a_component_or_a_line_it_says_so() -> Result<()> {
         finished.stderr.contains("nothing is logged"),
         "{finished:?}"
     );
-    let finished = host.run(&["log", "wrong"]).await?;
-    let mistake = "\"soon\" is not a duration";
-    assert!(finished.stdout.contains(mistake), "{finished:?}");
+    assert!(finished.stderr.contains("switched off"), "{finished:?}");
+    for name in ["wrong", "30-wrong"] {
+        let finished = host.run(&["log", name]).await?;
+        let mistake = "\"soon\" is not a duration";
+        assert!(finished.stdout.contains(mistake), "{finished:?}");
+    }
+    let finished = host.run(&["log", ""]).await?;
+    assert_eq!(finished.code, Some(64), "{finished:?}");
     Ok(())
 }
 

@@ -61,25 +61,38 @@ struct Ring {
 }
 
 impl LogLines {
+    /// The time of the newest line of all.
+    ///
+    /// A component gets the time of a line while its lines are locked: who asks for this first, and
+    /// then for [`components`](Self::components) and their lines, has all that are not newer.
+    pub(super) fn newest_us(&self) -> u64 {
+        self.0.newest_us.load(Ordering::Relaxed)
+    }
+
     /// The components that there are lines of.
     pub(super) fn components(&self) -> Vec<String> {
         let rings = self.0.rings.read().unwrap_or_else(PoisonError::into_inner);
         rings.keys().cloned().collect()
     }
 
-    /// The lines of a component after a time, oldest first; and whether others, also after it, have
-    /// made way for them.
-    pub(super) fn after(&self, component: &str, time_us: u64) -> (Vec<Arc<Line>>, bool) {
+    /// The lines of a component after a time, but none after `newest_us`, oldest first; and whether
+    /// others, also after it, have made way for them.
+    pub(super) fn after(
+        &self,
+        component: &str,
+        time_us: u64,
+        newest_us: u64,
+    ) -> (Vec<Arc<Line>>, bool) {
         // A line of a host before this one, and the clock was set back: all are after it.
-        let is_known = time_us <= self.0.newest_us.load(Ordering::Relaxed);
-        let time_us = if is_known { time_us } else { 0 };
+        let time_us = if time_us <= newest_us { time_us } else { 0 };
         let rings = self.0.rings.read().unwrap_or_else(PoisonError::into_inner);
         let Some(ring) = rings.get(component) else {
             return (Vec::new(), false);
         };
         let ring = lock(ring);
         let first = ring.lines.partition_point(|line| line.time_us <= time_us);
-        let lines = ring.lines.range(first..).cloned().collect();
+        let end = ring.lines.partition_point(|line| line.time_us <= newest_us);
+        let lines = ring.lines.range(first..end).cloned().collect();
         (lines, ring.dropped_us > time_us)
     }
 

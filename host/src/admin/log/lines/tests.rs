@@ -10,8 +10,12 @@ fn kept(log: impl FnOnce()) -> LogLines {
     lines
 }
 
+fn after(lines: &LogLines, component: &str, time_us: u64) -> (Vec<Arc<Line>>, bool) {
+    lines.after(component, time_us, lines.newest_us())
+}
+
 fn texts(lines: &LogLines, component: &str) -> Vec<String> {
-    let (lines, _) = lines.after(component, 0);
+    let (lines, _) = after(lines, component, 0);
     lines.iter().map(|line| line.text.clone()).collect()
 }
 
@@ -31,7 +35,7 @@ fn what_names_a_component_is_kept_with_its_fields_and_nothing_else() {
         tracing::info!(component = "20-nic", "active");
     });
     assert_eq!(lines.components(), ["10-gpu", "20-nic"]);
-    let (gpu, left_out) = lines.after("10-gpu", 0);
+    let (gpu, left_out) = after(&lines, "10-gpu", 0);
     let said: Vec<_> = gpu
         .iter()
         .map(|line| (&*line.component, &*line.level, line.text.as_str()))
@@ -54,7 +58,7 @@ fn the_last_lines_are_kept_of_each_component_for_itself() {
             tracing::info!(component = "10-gpu", "{number}");
         }
     });
-    let (gpu, left_out) = lines.after("10-gpu", 0);
+    let (gpu, left_out) = after(&lines, "10-gpu", 0);
     assert_eq!(gpu.len(), MAX_LINES);
     assert_eq!((gpu[0].text.as_str(), left_out), ("3", true));
     assert_eq!(texts(&lines, "20-nic"), ["active"]);
@@ -80,11 +84,11 @@ fn what_comes_after_a_line_is_found_by_its_time_and_a_gap_is_told() {
             tracing::info!(component = "10-gpu", "{number}");
         }
     });
-    let (all, _) = lines.after("10-gpu", 0);
+    let (all, _) = after(&lines, "10-gpu", 0);
     let seen = all[MAX_LINES - 2].time_us;
-    let (new, gap) = lines.after("10-gpu", seen);
+    let (new, gap) = after(&lines, "10-gpu", seen);
     assert_eq!((new.len(), new[0].text.as_str(), gap), (1, "199", false));
-    assert_eq!(lines.after("10-gpu", new[0].time_us), (Vec::new(), false));
+    assert_eq!(after(&lines, "10-gpu", new[0].time_us), (Vec::new(), false));
     // What follows a line that has made way.
     let log_more = tracing_subscriber::registry().with(lines.clone());
     tracing::subscriber::with_default(log_more, || {
@@ -92,10 +96,10 @@ fn what_comes_after_a_line_is_found_by_its_time_and_a_gap_is_told() {
             tracing::info!(component = "10-gpu", "more");
         }
     });
-    let (new, gap) = lines.after("10-gpu", seen);
+    let (new, gap) = after(&lines, "10-gpu", seen);
     assert_eq!((new.len(), gap), (MAX_LINES, true));
     // A time that has not been is of another host, on a clock that was ahead.
-    let (all, _) = lines.after("10-gpu", u64::MAX);
+    let (all, _) = after(&lines, "10-gpu", u64::MAX);
     assert_eq!(all.len(), MAX_LINES);
 }
 
@@ -108,7 +112,7 @@ fn lines_of_all_components_have_an_order() {
     });
     let mut all: Vec<_> = ["10-gpu", "20-nic"]
         .into_iter()
-        .flat_map(|component| lines.after(component, 0).0)
+        .flat_map(|component| after(&lines, component, 0).0)
         .collect();
     all.sort_by_key(|line| line.time_us);
     let texts: Vec<_> = all.iter().map(|line| line.text.parse::<u32>()).collect();
@@ -145,7 +149,7 @@ fn threads_that_log_at_once_and_one_that_reads_get_each_line_once_and_in_order()
     let mut read: Vec<Arc<Line>> = Vec::new();
     let mut read_on = || {
         let newest_us = read.last().map_or(0, |line| line.time_us);
-        read.extend(lines.after("10-gpu", newest_us).0);
+        read.extend(after(&lines, "10-gpu", newest_us).0);
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
