@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use toml_writer::{ToTomlKey as _, ToTomlValue as _, TomlStringBuilder};
 
 use super::duration;
-use super::mistake::{BrokenComponent, Mistake, Scope};
+use super::mistake::{BrokenComponent, Mistake};
 use super::origin::{Location, Origin};
 use super::settings::{ComponentConfig, Config, HostConfig, RuntimeConfig};
 use super::{Given, Overrides};
@@ -38,8 +38,8 @@ pub struct Effective {
     /// The configuration: a key with a mistake has its default, and broken components are left out.
     pub config: Config,
     sources: Sources,
-    /// Keys of `[runtime]` and `[host]` that have a mistake.
-    wrong: Vec<String>,
+    /// Keys that have a mistake, as seen from their table or component, and where it was made.
+    wrong: Vec<(String, Location)>,
     left_out: Vec<(Option<String>, Location)>,
 }
 
@@ -50,7 +50,7 @@ impl Effective {
         mistakes: &[Mistake],
         broken: &[BrokenComponent],
     ) -> Self {
-        let of_host = mistakes.iter().filter(|m| m.scope == Scope::Host);
+        let wrong = mistakes.iter().map(|m| (m.key.clone(), m.location.clone()));
         let left_out = broken.iter().filter_map(|broken| {
             let first = broken.mistakes.first()?;
             Some((broken.name.clone(), first.location.clone()))
@@ -58,15 +58,10 @@ impl Effective {
         Self {
             config,
             sources,
-            wrong: of_host.map(|m| top(&m.key).to_owned()).collect(),
+            wrong: wrong.collect(),
             left_out: left_out.collect(),
         }
     }
-}
-
-/// The key itself of `component_dirs[1]`.
-fn top(key: &str) -> &str {
-    key.split(['.', '[']).next().unwrap_or(key)
 }
 
 impl fmt::Display for Effective {
@@ -86,7 +81,7 @@ impl fmt::Display for Effective {
         self.runtime(f, &self.config.runtime)?;
         self.host(f, &self.config.host)?;
         for component in &self.config.components {
-            write_component(f, component)?;
+            self.component(f, component)?;
         }
         for (name, location) in &self.left_out {
             let name = name.as_ref().map(|name| format!(" {name:?}"));
@@ -136,40 +131,43 @@ impl Effective {
         Ok(Keys {
             f,
             origin,
+            path: "",
             wrong: &self.wrong,
         })
     }
-}
 
-fn write_component(f: &mut fmt::Formatter<'_>, component: &ComponentConfig) -> fmt::Result {
-    let origin = &component.origin;
-    let mut keys = Keys {
-        f,
-        origin: Some(origin),
-        wrong: &[],
-    };
-    writeln!(keys.f)?;
-    keys.line("[[component]]", origin.location())?;
-    keys.value("name", text(&component.name))?;
-    keys.value("index", component.index)?;
-    keys.value("library", path(&component.library))?;
-    keys.value("enabled", component.enabled)?;
-    let limit = |limit: Option<_>| limit.map(|limit| text(&duration::format(limit)));
-    keys.optional("timeout", limit(component.timeout))?;
-    keys.optional("sync_timeout", limit(component.sync_timeout))?;
-    keys.value("on_failure", text(component.on_failure.as_str()))?;
-    keys.value("on_stuck", text(component.on_stuck.as_str()))?;
-    keys.value("required", component.required)?;
-    keys.value("isolation", text(component.isolation.as_str()))?;
+    fn component(&self, f: &mut fmt::Formatter<'_>, component: &ComponentConfig) -> fmt::Result {
+        let origin = &component.origin;
+        // One that is switched off is there whatever is wrong with it.
+        let mut keys = Keys {
+            f,
+            origin: Some(origin),
+            path: "",
+            wrong: &self.wrong,
+        };
+        writeln!(keys.f)?;
+        keys.line("[[component]]", origin.location())?;
+        keys.value("name", text(&component.name))?;
+        keys.value("index", component.index)?;
+        keys.value("library", path(&component.library))?;
+        keys.value("enabled", component.enabled)?;
+        let limit = |limit: Option<_>| limit.map(|limit| text(&duration::format(limit)));
+        keys.optional("timeout", limit(component.timeout))?;
+        keys.optional("sync_timeout", limit(component.sync_timeout))?;
+        keys.value("on_failure", text(component.on_failure.as_str()))?;
+        keys.value("on_stuck", text(component.on_stuck.as_str()))?;
+        keys.value("required", component.required)?;
+        keys.value("isolation", text(component.isolation.as_str()))?;
 
-    let mut keys = keys.inner("component.quarantine", "quarantine")?;
-    keys.value("failures", component.quarantine.failures)?;
-    let window = duration::format(component.quarantine.window);
-    keys.value("window", text(&window))?;
+        let mut keys = keys.inner("component.quarantine", "quarantine")?;
+        keys.value("failures", component.quarantine.failures)?;
+        let window = duration::format(component.quarantine.window);
+        keys.value("window", text(&window))?;
 
-    keys.origin = Some(origin);
-    let mut keys = keys.inner("component.config", "config")?;
-    keys.json("component.config", &component.config)
+        keys.origin = Some(origin);
+        let mut keys = keys.inner("component.config", "config")?;
+        keys.json("component.config", &component.config)
+    }
 }
 
 /// Writes the keys of one table.
@@ -177,15 +175,17 @@ struct Keys<'a, 'f> {
     f: &'a mut fmt::Formatter<'f>,
     /// What was written of the table.
     origin: Option<&'a Origin>,
+    /// The key of this table within its component; empty for one that is not within another.
+    path: &'a str,
     /// Keys that have their default because what was written is wrong.
-    wrong: &'a [String],
+    wrong: &'a [(String, Location)],
 }
 
 impl<'a, 'f> Keys<'a, 'f> {
     fn value(&mut self, key: &str, value: impl fmt::Display) -> fmt::Result {
         let line = format!("{key} = {value}");
         match self.written(key) {
-            Some(written) if self.wrong.iter().any(|wrong| wrong == key) => {
+            Some(written) if self.is_wrong(key, written) => {
                 let location = written.location();
                 self.line(&line, format_args!("default, for {location} is wrong"))
             }
@@ -194,11 +194,37 @@ impl<'a, 'f> Keys<'a, 'f> {
         }
     }
 
+    /// Whether a mistake was made in this value. Another table may have a key of the same name.
+    fn is_wrong(&self, key: &str, written: &Origin) -> bool {
+        self.wrong.iter().any(|(wrong, location)| {
+            let inner = match self.path {
+                "" => Some(wrong.as_str()),
+                path => wrong
+                    .strip_prefix(path)
+                    .and_then(|rest| rest.strip_prefix('.')),
+            };
+            let below = inner.and_then(|wrong| wrong.strip_prefix(key));
+            below.is_some_and(|below| {
+                (below.is_empty() || below.starts_with(['.', '[']))
+                    && written.find(below) == location
+            })
+        })
+    }
+
     /// A key that has no default.
     fn optional(&mut self, key: &str, value: Option<String>) -> fmt::Result {
         match value {
             Some(value) => self.value(key, value),
-            None => self.line(&format!("#{key} ="), "not set"),
+            None => {
+                let line = format!("#{key} =");
+                match self.written(key) {
+                    Some(written) if self.is_wrong(key, written) => {
+                        let location = written.location();
+                        self.line(&line, format_args!("not set, for {location} is wrong"))
+                    }
+                    _ => self.line(&line, "not set"),
+                }
+            }
         }
     }
 
@@ -211,10 +237,14 @@ impl<'a, 'f> Keys<'a, 'f> {
     }
 
     /// Goes on with a table within this one.
-    fn inner(self, header: &str, key: &str) -> Result<Self, fmt::Error> {
+    fn inner(self, header: &str, key: &'a str) -> Result<Self, fmt::Error> {
         writeln!(self.f, "[{header}]")?;
         let origin = self.written(key);
-        Ok(Self { origin, ..self })
+        Ok(Self {
+            origin,
+            path: key,
+            ..self
+        })
     }
 
     /// All of a component's own table. What stands in its tables can come from several files.
@@ -290,4 +320,39 @@ fn inline(value: &Value) -> Option<String> {
             format!("{{ {} }}", entries.join(", "))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use crate::config::{Overrides, load_effective};
+
+    #[test]
+    fn a_value_is_called_wrong_where_the_mistake_is_and_nowhere_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("nri-host.toml");
+        let text = "[runtime]\nlog = 1\n[host]\nlog = \"warn\"\nruntime_dir = 7\n[[component]]\n\
+                    name = \"off\"\nindex = 3\nlibrary = \"liboff.so\"\ntimeout = 5\n\
+                    quarantine = { failures = 9, window = 5 }\nenabled = false\n";
+        fs::write(&file, text).unwrap();
+        let (_, effective) = load_effective(&file, &Overrides::default());
+        let shown = effective.to_string();
+        let whence = |key: &str| {
+            let mut lines = shown
+                .lines()
+                .filter(|line| line.trim_start_matches('#').starts_with(key));
+            let line = lines
+                .next()
+                .and_then(|line| line.split_once("# "))
+                .unwrap_or_default();
+            line.1.replace(&file.display().to_string(), "FILE")
+        };
+        assert_eq!(whence("log ="), "FILE:4");
+        assert_eq!(whence("runtime_dir ="), "default, for FILE:5 is wrong");
+        assert_eq!(whence("index ="), "FILE:8");
+        assert_eq!(whence("failures ="), "FILE:11");
+        assert_eq!(whence("window ="), "default, for FILE:11 is wrong");
+        assert_eq!(whence("timeout ="), "not set, for FILE:10 is wrong");
+    }
 }

@@ -19,7 +19,8 @@ const TAKES_TERMINAL: &[&str] = &["setsid", "--ctty"];
 /// A command on a terminal.
 fn on_terminal(host: &Host, arguments: &[&str], environment: &[(&str, &str)]) -> Result<Terminal> {
     let mut command = host.command(TAKES_TERMINAL, arguments)?;
-    command.env("TERM", "xterm-256color");
+    // Programs take a CI for a terminal with colours.
+    command.env("TERM", "xterm-256color").env_remove("CI");
     command.envs(environment.iter().copied());
     Terminal::run(command)
 }
@@ -166,7 +167,7 @@ async fn who_watches_sees_the_daemon_go_and_come_back_until_ctrl_c() -> Result<(
             is_there && !others.contains(&true)
         }
     };
-    let [up, down, back] = [" 10 first ", "not running", " 10 second "];
+    let [up, down, back] = [" 10 first ", "the daemon is not running", " 10 second "];
     terminal
         .shows("the first host", only([up, down, back]))
         .await?;
