@@ -6,7 +6,7 @@ use anyhow::Result;
 use nix::sys::signal::Signal;
 use nri_host_tests::fake_runtime::mux::Limits;
 use nri_host_tests::fake_runtime::{
-    Complaint, Connection, EVENTS_0_10, FakeRuntime, Fault, Profile, Split, Stage,
+    Complaint, Connection, EVENTS_0_10, FakeRuntime, Fault, Profile, Split, Stage, Step,
 };
 use nri_host_tests::host::{Component, Host, State};
 use nri_host_tests::pods;
