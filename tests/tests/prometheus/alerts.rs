@@ -54,7 +54,7 @@ fn check_selector(selector: &Selector, alert: &Alert, metrics: &Metrics) -> Resu
         assert!(known, "{} has no {label}", selector.metric);
     }
     for Matcher { label, op, value } in &selector.matchers {
-        assert!(["=", "=~"].contains(&op.as_str()), "{op}");
+        assert!(["=", "=~", "!~"].contains(&op.as_str()), "{op}");
         // Alternatives, and no other regular expressions.
         for value in value.split('|') {
             let is_there = samples
