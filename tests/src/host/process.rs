@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
@@ -309,14 +310,20 @@ impl Host {
         self.poll(what, look).await
     }
 
-    /// Sends a signal.
+    /// Sends a signal. After `SIGSTOP` all threads stand still once this returns.
     ///
     /// # Errors
     ///
     /// When the host has ended.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         let pid = Pid::from_raw(i32::try_from(self.pid)?);
-        kill(pid, signal).with_context(|| format!("cannot send {signal}"))
+        kill(pid, signal).with_context(|| format!("cannot send {signal}"))?;
+        if signal == Signal::SIGSTOP {
+            // The kernel reports it when the last thread has stopped. It stays there for others.
+            let stopped = WaitPidFlag::WSTOPPED | WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+            waitid(Id::Pid(pid), stopped).context("cannot wait until the host stands still")?;
+        }
+        Ok(())
     }
 
     /// Waits for the end of the process.
